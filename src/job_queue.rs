@@ -108,7 +108,6 @@ mod builder;
 mod claim;
 mod claiming;
 mod control;
-mod id;
 #[cfg(all(test, loom))]
 mod model;
 mod next_dead;
@@ -123,28 +122,24 @@ mod snapshot;
 mod tests;
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::jobs;
 use crate::limit::Limit;
 use crate::sync::Arc;
 use crate::wait::Wait;
 
-use body::Clones;
-use claiming::Asked;
 use shared::Shared;
 
-pub use builder::{Builder, ReplaceError, RequeueError};
+pub use builder::{Builder, ReplaceError};
 pub use claim::Claim;
 pub use claiming::Claiming;
-pub use id::JobId;
 pub use jobs::{
-    Expired, GroupStatus, JobState, JobStatus, Name, Place, Refused, Scope, Taken, TenantStatus,
-    Terms, Why,
+    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused,
+    RequeueError, Scope, Taken, TenantStatus, Why,
 };
 pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
 pub use push_wait::{PushWait, ToPush};
-pub use refuse::{PushAllError, PushError, PushReason};
+pub use refuse::{PushAllError, PushError};
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
@@ -177,28 +172,16 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// Claims up to `n` jobs that may run now; none if none may.
     ///
     /// It may go ahead of waiting claims that have been woken and have not
-    /// looked yet. The claims have the queue's [lease](Builder::lease).
+    /// looked yet. The claims have the queue's [lease](Builder::lease);
+    /// [`extend`](Claim::extend) gives one another.
     ///
     /// # Panics
     ///
     /// If an `Ord` does; nothing is claimed.
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
-        self.asked(n, None).now()
-    }
-
-    /// As [`try_claim`](Self::try_claim), with a lease until this time by the
-    /// embedder's clock, whatever the queue's lease is.
-    ///
-    /// # Panics
-    ///
-    /// As [`try_claim`](Self::try_claim).
-    #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>>
-    where
-        J: Clone,
-    {
-        self.asked(n, Some((until, J::clone))).now()
+        let shared = self.shared();
+        shared.with_state(|state| claiming::claim(shared, state, None, n))
     }
 
     /// Waits for at least one job, and claims up to `n` that may run then. An
@@ -222,30 +205,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If an `Ord` does, in a poll; nothing is claimed, and the wait can be
     /// polled again.
     pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
-        self.asked(n, None).wait()
-    }
-
-    /// As [`claim`](Self::claim), with a lease until this time by the
-    /// embedder's clock, whatever the queue's lease is.
-    ///
-    /// # Errors
-    ///
-    /// As [`claim`](Self::claim).
-    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>>
-    where
-        J: Clone,
-    {
-        self.asked(n, Some((until, J::clone))).wait()
-    }
-
-    fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
-        let (shared, of) = (self.shared(), None);
-        Asked {
-            shared,
-            of,
-            n,
-            until,
-        }
+        Claiming::wait(self.shared(), None, n)
     }
 }
 

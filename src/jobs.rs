@@ -66,18 +66,19 @@ mod names;
 mod pins;
 mod push;
 mod records;
+mod refuse;
 mod settings;
 mod status;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 
 pub use claims::{Expired, Pick, Unclaim};
 use names::To;
-pub use names::{Name, Place, Scope, Terms};
+pub use names::{Name, Place, Scope};
 use pins::Known;
 pub use pins::Pinned;
-pub use push::{Entering, NotPushed, Taken};
-pub use settings::{NotRequeued, Refused};
+pub use push::{Entering, Taken};
+pub use refuse::{JobId, PushReason, Refused, RequeueError};
 pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Why};
 
 use awaited::Awaited;
@@ -195,16 +196,18 @@ impl<K, J> Jobs<K, J> {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         let states = (std::mem::replace(&mut job.state, state), state);
         let was_in = job.links.is_in();
-        if let Some(timer) = job.rare.as_mut().and_then(|rare| rare.timer.take()) {
-            self.timers.cancel(timer);
-        }
-        if states.0 == State::Dead {
-            self.dead.remove(&job.number);
+        if let Some(rare) = &mut job.rare {
+            if let Some(timer) = rare.timer.take() {
+                self.timers.cancel(timer);
+            }
+            if states.0 == State::Dead {
+                self.dead.remove(&rare.number);
+            }
         }
         if state == State::Dead {
             self.last += 1;
-            job.number = self.last;
-            self.dead.insert(job.number, key);
+            job.rare.get_or_insert_default().number = self.last;
+            self.dead.insert(self.last, key);
         }
         let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
         if was_in && state != State::Ready {

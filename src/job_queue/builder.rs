@@ -5,15 +5,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::error::{Closed, OutOfRange};
-use crate::jobs::{Jobs, Refused};
+use crate::error::OutOfRange;
+use crate::jobs::{JobId, Jobs, Refused};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::retry::Retry;
+use crate::shown::shows;
 
 use super::JobQueue;
 use super::body::Clones;
-use super::id::JobId;
 use super::shared::{OnDropped, Shared};
 
 /// What a queue is to be.
@@ -47,7 +47,7 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// After so many attempts a job that failed is dead, 1 or more; 5 if
     /// nothing is said. See [`Claim::fail`](super::Claim::fail). A job may have
-    /// its [own number](super::Terms::attempts).
+    /// its [own number](super::Place::attempts).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
@@ -118,44 +118,6 @@ impl<K, J> fmt::Debug for Builder<K, J> {
     }
 }
 
-/// Why a job was not requeued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequeueError {
-    /// The queue is closed.
-    Closed,
-    /// The job is gone, or alive.
-    Refused(Refused),
-    /// This job of the same tenant has its [unique name](super::Terms::unique) by now.
-    Duplicate(JobId),
-}
-
-impl From<Closed> for RequeueError {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<Refused> for RequeueError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-impl fmt::Display for RequeueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Duplicate(_) => f.write_str(TAKEN),
-        }
-    }
-}
-
-/// What a push and a requeue say of a name.
-pub(super) const TAKEN: &str = "another job has this unique name";
-
-impl Error for RequeueError {}
-
 /// A job that did not take the place of another, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ReplaceError<J> {
@@ -165,13 +127,10 @@ pub struct ReplaceError<J> {
     pub reason: Refused,
 }
 
-/// Without the job, so that any can be unwrapped on.
-impl<J> fmt::Debug for ReplaceError<J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("ReplaceError");
-        out.field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without the job, so that any can be unwrapped on.
+    impl<J> ReplaceError<J>, |this| reason: this.reason
+);
 
 impl<J> fmt::Display for ReplaceError<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,18 +1,18 @@
 //! A claimed job.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use crate::jobs::{Expired, Jobs, Name, Pick, Taken, Unclaim};
+use crate::shown::shows;
 use crate::sync::{Arc, panicking};
 use crate::trace;
 
 use super::body::{Body, Stored, unwrapped};
-use super::id::JobId;
 use super::shared::{Shared, State};
+use crate::jobs::JobId;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
 /// limit.
@@ -191,68 +191,16 @@ impl<'q, K, J> Claim<'q, K, J> {
         claims: impl IntoIterator<Item = Self>,
     ) -> Vec<Result<Taken<K, J>, Expired>> {
         let mut claims: Vec<Self> = claims.into_iter().collect();
-        let done = Self::end_all(&mut claims, |state, pick, _| state.jobs.complete(pick));
-        let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
-        done.into_iter().zip(&mut claims).map(taken).collect()
-    }
-
-    /// As [`give_back`](Self::give_back) of each, under one lock as by
-    /// [`complete_all`](Self::complete_all).
-    ///
-    /// # Panics
-    ///
-    /// If the iterator does; those that it gave are dropped.
-    pub fn give_back_all(claims: impl IntoIterator<Item = Self>) -> Vec<Result<(), Expired>> {
-        let ended = Self::unclaim_all(claims, Unclaim::Ready);
-        ended.into_iter().map(|ended| ended.map(drop)).collect()
-    }
-
-    /// As [`fail`](Self::fail) of each, under one lock as by
-    /// [`complete_all`](Self::complete_all): which of them are dead.
-    ///
-    /// # Panics
-    ///
-    /// As [`give_back_all`](Self::give_back_all).
-    pub fn fail_all(claims: impl IntoIterator<Item = Self>) -> Vec<Result<bool, Expired>> {
-        Self::unclaim_all(claims, Unclaim::Failed)
-    }
-
-    fn unclaim_all(
-        claims: impl IntoIterator<Item = Self>,
-        how: Unclaim,
-    ) -> Vec<Result<bool, Expired>> {
-        let mut claims: Vec<Self> = claims.into_iter().collect();
-        let ended = Self::end_all(&mut claims, |state, pick, body| {
-            state.unclaim(pick, how, body)
-        });
-        let ended = ended.into_iter().zip(&claims);
-        // What nobody wants any more is dropped here, without the lock.
-        let told = ended.map(|(ended, claim)| ended.map(|(dead, _)| claim.told_of(dead)));
-        told.collect()
-    }
-
-    /// Has each of them end by this, with the lock taken once for each run of claims of one
-    /// queue.
-    fn end_all<R>(
-        claims: &mut [Self],
-        mut end: impl FnMut(&mut State<K, J>, Pick, &mut Stored<J>) -> R,
-    ) -> Vec<R> {
-        let mut ended = Vec::with_capacity(claims.len());
+        let mut done = Vec::with_capacity(claims.len());
         for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
             claims.iter_mut().for_each(|claim| claim.over = true);
-            let Some((first, others)) = claims.split_first_mut() else {
-                continue;
+            let complete = |state: &mut State<_, _>| {
+                done.extend(claims.iter().map(|claim| state.jobs.complete(claim.pick)));
             };
-            let Self {
-                shared, pick, body, ..
-            } = first;
-            shared.with_state(|state| {
-                ended.push(end(state, *pick, body));
-                let others = others.iter_mut();
-                ended.extend(others.map(|claim| end(state, claim.pick, &mut claim.body)));
-            });
+            claims[0].shared.with_state(complete);
         }
-        ended
+        let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
+        done.into_iter().zip(&mut claims).map(taken).collect()
     }
 
     /// Whether it is dead, of which `trace` is told.
@@ -385,12 +333,4 @@ impl<K, J> Drop for Claim<'_, K, J> {
     }
 }
 
-/// Without the job, so that every claim has it.
-impl<K, J> fmt::Debug for Claim<'_, K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim")
-            .field("id", &self.id())
-            .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<K, J> Claim<'_, K, J>, |this| id: this.id(), attempt: this.attempt());

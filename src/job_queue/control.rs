@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
-use crate::jobs::{Jobs, Name, NotRequeued, Refused, Scope, Taken, Why};
+use crate::jobs::{JobId, Jobs, Name, Refused, RequeueError, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
 use crate::trace;
@@ -12,8 +12,7 @@ use crate::wait::sealed;
 
 use super::JobQueue;
 use super::body::{Body, Stored, taken, unwrapped};
-use super::builder::{ReplaceError, RequeueError};
-use super::id::JobId;
+use super::builder::ReplaceError;
 
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.
@@ -216,7 +215,7 @@ impl<K, J> JobQueue<K, J> {
 
     /// The jobs that [failed](super::Claim::fail) too often, those that died first
     /// first. They stay, and hold their tenant's and group's name but not their
-    /// [unique](super::Terms::unique) one, until they are requeued or [removed](Self::remove).
+    /// [unique](super::Place::unique) one, until they are requeued or [removed](Self::remove).
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared().name(id);
@@ -233,13 +232,10 @@ impl<K, J> JobQueue<K, J> {
     /// name by now, or the queue is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
         let shared = self.shared();
-        let id = shared.key(id)?;
+        shared.key(id)?;
         shared.with_state(|state| {
             state.open()?;
-            state.jobs.requeue(id).map_err(|why| match why {
-                NotRequeued::Refused(refused) => refused.into(),
-                NotRequeued::Duplicate(of) => RequeueError::Duplicate(shared.name(of)),
-            })
+            state.jobs.requeue(id)
         })
     }
 }

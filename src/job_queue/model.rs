@@ -102,10 +102,8 @@ fn a_cancelled_claim_passes_its_wake_on() {
 fn a_late_completion_is_never_also_a_return() {
     explore("a_late_completion_is_never_also_a_return", Some(3), || {
         let queue = serial(1);
-        let claim = queue
-            .try_claim_until(1, Duration::from_secs(1))
-            .remove(0)
-            .into_owned();
+        let mut claim = queue.try_claim(1).remove(0).into_owned();
+        claim.extend(Duration::from_secs(1)).unwrap();
         let agent = spawn(move || claim.complete());
         let other = queue.clone();
         let clock = spawn(move || {

@@ -1,14 +1,14 @@
 //! Waits for a job to be dead.
 
-use std::fmt;
 use std::task::{Context, Poll};
 
 use crate::error::Closed;
+use crate::shown::shows;
 use crate::wait::{Op, Spare, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::JobQueue;
-use super::id::JobId;
 use super::shared::{Shared, State};
+use crate::jobs::JobId;
 
 impl<K, J> JobQueue<K, J> {
     /// Waits for a [dead](Self::dead) job that nobody was told of: each is told once,
@@ -88,10 +88,4 @@ impl<K, J> Op for NextDead<'_, K, J> {
     }
 }
 
-impl<K, J> fmt::Debug for NextDead<'_, K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NextDead")
-            .field("in_line", &self.ticket.is_some())
-            .finish_non_exhaustive()
-    }
-}
+shows!(impl<K, J> NextDead<'_, K, J>, |this| in_line: this.ticket.is_some());

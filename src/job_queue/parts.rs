@@ -2,21 +2,18 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::Duration;
 
-use crate::error::OutOfRange;
-use crate::jobs::{Jobs, Name, Pinned, Place, Scope, Terms};
-use crate::limit::Limit;
+use crate::jobs::{Jobs, Name, Pinned, Place, Scope};
 use crate::sync::Arc;
 use crate::wait::Wait;
 
 use super::JobQueue;
-use super::body::{Clones, Stored};
+use super::body::Stored;
 use super::claim::Claim;
-use super::claiming::{Asked, Claiming};
-use super::id::JobId;
+use super::claiming::{self, Claiming};
 use super::refuse::PushError;
 use super::shared::Shared;
+use crate::jobs::JobId;
 
 /// A tenant of a queue, by handle: see [`JobQueue::tenant`].
 pub type Tenant<K, J> = Part<K, J, OfTenant>;
@@ -39,17 +36,17 @@ pub enum OfGroup {}
 /// refused.
 ///
 /// ```
-/// use conversant::job_queue::{JobQueue, Terms};
+/// use conversant::job_queue::JobQueue;
 ///
 /// let queue = JobQueue::new();
 /// let shop = queue.tenant("shop");
 /// let mail = shop.group("mail");
-/// mail.set_limit(2)?;
+/// queue.set_limit(mail.scope(), 2)?;
 /// for key in [3, 1, 2] {
-///     mail.push(key, "a mail", Terms::new())?;
+///     mail.push(key, "a mail")?;
 /// }
-/// shop.push(0, "a bill", Terms::new())?;
-/// queue.tenant("office").push(0, "a letter", Terms::new())?;
+/// shop.push(0, "a bill")?;
+/// queue.tenant("office").push(0, "a letter")?;
 /// assert_eq!(mail.try_claim(9).len(), 2);
 /// let claims = shop.try_claim(9);
 /// assert_eq!((claims.len(), *claims[0]), (3, "a bill"));
@@ -82,20 +79,11 @@ impl<K, J> Tenant<K, J> {
         let (name, tenant) = (name.into(), self.pin.pinned);
         Part::of(&self.pin.shared, |jobs| jobs.pin_group(tenant, name))
     }
-
-    /// Changes its weight. As [`JobQueue::set_weight`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn set_weight(&self, weight: u32) -> Result<(), OutOfRange> {
-        let (shared, of) = (&self.pin.shared, self.pin.pinned);
-        shared.with_state(|state| state.jobs.set_weight_of(of, weight))
-    }
 }
 
 impl<K: Ord, J, S> Part<K, J, S> {
-    /// Puts a job in. As [`JobQueue::push`].
+    /// Puts a job in that is due. As [`JobQueue::push`], which by a [place](Self::place) here
+    /// pushes jobs that say more.
     ///
     /// # Errors
     ///
@@ -104,9 +92,8 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Panics
     ///
     /// As there.
-    pub fn push(&self, key: K, job: J, terms: Terms) -> Result<JobId, PushError<K, J>> {
-        let place = self.place(terms);
-        self.pin.shared.push(key, job, place)
+    pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<K, J>> {
+        self.pin.shared.push(key, job, self.place())
     }
 
     /// Claims up to `n` jobs of this tenant or group that may run now, in the order
@@ -118,21 +105,8 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// As there.
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
-        self.asked(n, None).now()
-    }
-
-    /// As [`try_claim`](Self::try_claim), with a lease as for
-    /// [`JobQueue::try_claim_until`].
-    ///
-    /// # Panics
-    ///
-    /// As there.
-    #[must_use = "dropping the claims gives the jobs back"]
-    pub fn try_claim_until(&self, n: usize, until: Duration) -> Vec<Claim<'_, K, J>>
-    where
-        J: Clone,
-    {
-        self.asked(n, Some((until, J::clone))).now()
+        let Pin { shared, pinned } = &*self.pin;
+        shared.with_state(|state| claiming::claim(shared, state, Some(*pinned), n))
     }
 
     /// Waits for at least one job of this tenant or group, and claims up to `n`
@@ -152,29 +126,8 @@ impl<K: Ord, J, S> Part<K, J, S> {
     ///
     /// As there.
     pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
-        self.asked(n, None).wait()
-    }
-
-    /// As [`claim`](Self::claim), with a lease as for [`JobQueue::claim_until`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn claim_until(&self, n: usize, until: Duration) -> Wait<Claiming<'_, K, J>>
-    where
-        J: Clone,
-    {
-        self.asked(n, Some((until, J::clone))).wait()
-    }
-
-    fn asked(&self, n: usize, until: Option<(Duration, Clones<J>)>) -> Asked<'_, K, J> {
-        let (shared, of) = (&self.pin.shared, Some(self.pin.pinned));
-        Asked {
-            shared,
-            of,
-            n,
-            until,
-        }
+        let Pin { shared, pinned } = &*self.pin;
+        Claiming::wait(shared, Some(*pinned), n)
     }
 }
 
@@ -190,22 +143,22 @@ impl<K, J, S> Part<K, J, S> {
         }
     }
 
-    /// The place of a job here, for [`JobQueue::push_all`]: no name is looked up. It is
+    /// The place of a job here, for all pushes of the queue: no name is looked up. It is
     /// good as long as the handle lives, or a job or a setting keeps the name.
     ///
     /// ```
-    /// use conversant::job_queue::{JobQueue, Terms};
+    /// use conversant::job_queue::JobQueue;
     ///
     /// let queue = JobQueue::new();
     /// let [ann, bob] = ["ann", "bob"].map(|name| queue.tenant("mail").group(name));
     /// let mails = [(1, "to Ann", &ann), (2, "to Bob", &bob), (3, "to both", &bob)];
-    /// queue.push_all(mails.map(|(key, mail, to)| (key, mail, to.place(Terms::new()))))?;
+    /// queue.push_all(mails.map(|(key, mail, to)| (key, mail, to.place())))?;
     /// assert_eq!(queue.try_claim(9).len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn place(&self, terms: Terms) -> Place {
+    pub fn place(&self) -> Place {
         let Pin { shared, pinned } = &*self.pin;
-        Place::pinned(shared.number, *pinned, terms)
+        Place::pinned(shared.number, *pinned)
     }
 
     /// Its names, by which limits, lists and snapshots know it.
@@ -213,17 +166,6 @@ impl<K, J, S> Part<K, J, S> {
     pub fn scope(&self) -> Scope {
         let pinned = self.pin.pinned;
         self.pin.shared.read(|state| state.jobs.scope_of(pinned))
-    }
-
-    /// Changes its limit. As [`JobQueue::set_limit`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (of, limit) = (self.pin.pinned, limit.into());
-        let shared = &self.pin.shared;
-        shared.with_state(|state| state.jobs.set_limit_of(of, limit))
     }
 }
 

@@ -1,13 +1,11 @@
 //! Jobs come in, by name or by handle.
 
-use crate::jobs::{Entering, NotPushed, Place, Taken};
-use crate::retry::Retry;
+use crate::jobs::{Entering, JobId, Place, PushReason, Taken};
 use crate::slab::Key;
 
 use super::JobQueue;
 use super::body::{Body, Stored, taken, unwrapped};
-use super::id::JobId;
-use super::refuse::{PushAllError, PushError, PushReason, Refusal};
+use super::refuse::{PushAllError, PushError};
 use super::room::Room;
 use super::shared::{Shared, State};
 
@@ -36,7 +34,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`PushError`] with key and job if the queue is closed or full, or another job
-    /// of the tenant has the same [unique name](super::Terms::unique).
+    /// of the tenant has the same [unique name](super::Place::unique).
     ///
     /// # Panics
     ///
@@ -46,7 +44,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     }
 
     /// As [`push`](Self::push), but a job of the tenant that waits, due or not, and has the
-    /// same [unique name](super::Terms::unique) leaves for this one, in one step: key, due
+    /// same [unique name](super::Place::unique) leaves for this one, in one step: key, due
     /// time and place are the new one's. The old job, which leaves its room too.
     ///
     /// ```
@@ -82,7 +80,7 @@ impl<K: Ord, J> JobQueue<K, J> {
             let (key, old) = state.enter(&mut entering, shared.number, &mut room, true)?;
             Ok((key, old.map(|old| state.jobs.take_replaced(old))))
         });
-        let (key, old) = pushed.map_err(|refused| shared.refused(entering.0, refused))?;
+        let (key, old) = pushed.map_err(|why| refused(entering.0, why))?;
         room.keep();
         Ok((shared.name(key), old.map(taken)))
     }
@@ -118,8 +116,7 @@ impl<K: Ord, J> JobQueue<K, J> {
                 room.keep();
                 Ok(ids)
             }
-            Err(refused) => {
-                let reason = shared.reason(refused);
+            Err(reason) => {
                 let left = entering.into_iter().filter_map(|(job, _)| job);
                 let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
                 Err(PushAllError { jobs, reason })
@@ -138,7 +135,7 @@ impl<K: Ord, J> Shared<K, J> {
     pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
         let mut entering = entering(key, job, place);
         let pushed = self.push_into(&mut entering, Room::of(&self.capacity));
-        pushed.map_err(|refused| self.refused(entering.0, refused))
+        pushed.map_err(|why| refused(entering.0, why))
     }
 
     /// Puts a job in that has its room, or takes it. What is refused is left as it was.
@@ -147,7 +144,7 @@ impl<K: Ord, J> Shared<K, J> {
         &self,
         entering: &mut Entering<K, Stored<J>>,
         mut room: Room<'_>,
-    ) -> Result<JobId, Refusal> {
+    ) -> Result<JobId, PushReason> {
         let number = self.number;
         let pushed = self.with_state(|state| state.enter(entering, number, &mut room, false));
         let (key, _) = pushed?;
@@ -156,28 +153,11 @@ impl<K: Ord, J> Shared<K, J> {
     }
 }
 
-impl<K, J> Shared<K, J> {
-    #[cold]
-    pub(super) fn refused(
-        &self,
-        left: Option<(K, Stored<J>)>,
-        refused: Refusal,
-    ) -> PushError<K, J> {
-        let (key, job) = left.expect("what was refused is still here");
-        let (job, reason) = (unwrapped(job), self.reason(refused));
-        PushError { key, job, reason }
-    }
-
-    fn reason(&self, refused: Refusal) -> PushReason {
-        match refused {
-            Refusal::Closed => PushReason::Closed,
-            Refusal::Twice => PushReason::DuplicateInBatch,
-            Refusal::NotPushed(NotPushed::Duplicate(of)) => PushReason::Duplicate(self.name(of)),
-            Refusal::NotPushed(NotPushed::Stale) => PushReason::Stale,
-            Refusal::NotPushed(NotPushed::NoAttempt) => PushReason::OutOfRange(Retry::NO_ATTEMPT),
-            Refusal::Room(reason) => reason.into(),
-        }
-    }
+#[cold]
+pub(super) fn refused<K, J>(left: Option<(K, Stored<J>)>, reason: PushReason) -> PushError<K, J> {
+    let (key, job) = left.expect("what was refused is still here");
+    let job = unwrapped(job);
+    PushError { key, job, reason }
 }
 
 impl<K: Ord, J> State<K, J> {
@@ -189,7 +169,7 @@ impl<K: Ord, J> State<K, J> {
         queue: u64,
         room: &mut Room<'_>,
         replaces: bool,
-    ) -> Result<(Key, Option<Key>), Refusal> {
+    ) -> Result<(Key, Option<Key>), PushReason> {
         self.open()?;
         let admit = || room.take(1);
         self.jobs.push((entering, queue), replaces, admit)
@@ -202,7 +182,7 @@ impl<K: Ord, J> State<K, J> {
         entering: &mut [Entering<K, Stored<J>>],
         queue: u64,
         room: &mut Room<'_>,
-    ) -> Result<Vec<JobId>, Refusal> {
+    ) -> Result<Vec<JobId>, PushReason> {
         self.open()?;
         room.take(entering.len())?;
         let ids = Vec::with_capacity(entering.len());
@@ -215,11 +195,19 @@ impl<K: Ord, J> State<K, J> {
         };
         for entering in &mut *all.entering {
             let entered = all.state.enter(entering, queue, all.room, false);
-            let (key, _) = entered.map_err(|refused| refused.beside(&all.ids))?;
+            let (key, _) = entered.map_err(|why| beside(&all.ids, why))?;
             all.ids.push(JobId { queue, key });
         }
         all.done = true;
         Ok(std::mem::take(&mut all.ids))
+    }
+}
+
+/// Why one is refused beside these of its batch, which are in only for now.
+fn beside(batch: &[JobId], why: PushReason) -> PushReason {
+    match why {
+        PushReason::Duplicate(of) if batch.contains(&of) => PushReason::DuplicateInBatch,
+        other => other,
     }
 }
 

@@ -1,16 +1,14 @@
 //! The wait for room, and then the push.
 
-use crate::jobs::{Place, Terms};
-use crate::queue::{SendReason, Sending, Steps};
+use crate::jobs::{JobId, Place, PushReason};
+use crate::queue::{Sending, Steps};
 use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::JobQueue;
 use super::body::unwrapped;
-use super::id::JobId;
-use super::parts::Part;
-use super::push::entering;
-use super::refuse::{PushError, Refusal};
+use super::push::{entering, refused};
+use super::refuse::PushError;
 use super::room::Room;
 use super::shared::Shared;
 
@@ -70,53 +68,28 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
     pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        self.shared().push_wait(key, job, place)
-    }
-}
-
-impl<K: Ord, J, S> Part<K, J, S> {
-    /// As [`push`](Self::push), as soon as there is room. As
-    /// [`JobQueue::push_wait`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    ///
-    /// # Panics
-    ///
-    /// As there.
-    pub fn push_wait(&self, key: K, job: J, terms: Terms) -> Wait<PushWait<'_, K, J>> {
-        let place = self.place(terms);
-        self.pin.shared.push_wait(key, job, place)
-    }
-}
-
-impl<K: Ord, J> Shared<K, J> {
-    fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
-        let to = ToPush {
-            shared: self,
-            place,
-        };
+        let shared: &Shared<K, J> = self.shared();
+        let to = ToPush { shared, place };
         let mut steps = Steps::new(|ToPush { shared, place }, (key, job), granted| {
             let mut entering = entering(key, job, place);
-            let pushed = granted.map_err(Refusal::Room).and_then(|granted| {
+            let pushed = granted.map_err(PushReason::from).and_then(|granted| {
                 let room = Room::granted(&shared.capacity, granted.permits);
                 shared.push_into(&mut entering, room)
             });
-            pushed.map_err(|refused| shared.refused(entering.0, refused))
+            pushed.map_err(|why| refused(entering.0, why))
         });
         // What is refused for another reason waits for no room, and takes none.
         steps.at_once = Some(|ToPush { shared, place }, (key, job)| {
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {
-                Err(Refusal::Room(SendReason::Full)) => {
+                Err(PushReason::Full) => {
                     let (left, place) = entering;
                     let (key, job) = left.expect("it is still here");
                     Err((ToPush { shared, place }, (key, unwrapped(job))))
                 }
-                pushed => Ok(pushed.map_err(|refused| shared.refused(entering.0, refused))),
+                pushed => Ok(pushed.map_err(|why| refused(entering.0, why))),
             }
         });
-        Sending::wait(&self.capacity, 1, (to, (key, job)), steps)
+        Sending::wait(&shared.capacity, 1, (to, (key, job)), steps)
     }
 }

@@ -1,8 +1,7 @@
 //! The room of jobs on their way in.
 
+use crate::jobs::PushReason;
 use crate::queue::{Capacity, Permits};
-
-use super::refuse::Refusal;
 
 /// The room of jobs on their way in. It is taken under the queue's lock once nothing else
 /// refuses them, and put back under it, so that none who is refused has any that others see.
@@ -35,10 +34,9 @@ impl<'q> Room<'q> {
 
     /// For so many jobs, if it has none.
     #[inline(always)]
-    pub(super) fn take(&mut self, jobs: usize) -> Result<(), Refusal> {
+    pub(super) fn take(&mut self, jobs: usize) -> Result<(), PushReason> {
         if self.permits == 0 {
-            let permits = self.capacity.take(jobs);
-            permits.map_err(Refusal::Room)?.keep();
+            self.capacity.take(jobs)?.keep();
             self.permits = jobs;
         }
         Ok(())

@@ -38,7 +38,7 @@ use crate::sync::{Tally, unique};
 use crate::wait::{Guarded, Session, Spare, Ticket, WaitCounts, Waiters, WakeBatch};
 
 use super::body::{Body, Clones, Stored};
-use super::id::JobId;
+use crate::jobs::JobId;
 
 pub(super) struct Shared<K, J> {
     state: Guarded<State<K, J>>,

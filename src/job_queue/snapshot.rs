@@ -5,8 +5,8 @@ use crate::limit::Limit;
 use crate::wait::WaitCounts;
 
 use super::JobQueue;
-use super::id::JobId;
 use super::shared::{Shared, State};
+use crate::jobs::JobId;
 
 impl<K, J> JobQueue<K, J> {
     /// What is known of a job, whoever has it; `None` if it is gone.

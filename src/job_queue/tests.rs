@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 
-use super::{Claim, Claiming, JobGroup, JobQueue, Place, Scope, Tenant};
+use super::{Claim, Claiming, JobGroup, JobQueue, Place, Tenant};
+use crate::jobs::tests::scope;
 use crate::limit::Limit;
 use crate::wait::{Wait, Waiters};
 
@@ -81,13 +82,9 @@ impl<'q> Run<'q> {
                 }
             }
             Act::GiveBack(which) => drop(taken(&mut self.claims, which)),
-            Act::Limit(scope, tenant, group, limit) => {
-                let scope = match scope {
-                    0 => Scope::Queue,
-                    1 => Scope::tenant(tenant),
-                    _ => Scope::group_of(tenant, group),
-                };
+            Act::Limit(which, tenant, group, limit) => {
                 let limit = limit.map_or(Limit::Unlimited, Limit::AtMost);
+                let scope = scope(which, tenant, group);
                 queue.set_limit(scope, limit).unwrap();
             }
             Act::Wait(part) => {

@@ -23,8 +23,8 @@ impl fmt::Display for Expired {
 
 impl Error for Expired {}
 
-/// A claim as the policy knows it. Claims are numbered, so that one that is
-/// over never ends a later one.
+/// A claim as the policy knows it; who ends it does not use it again. Claims are numbered, so
+/// that one whose lease ran out never ends a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The job.
@@ -35,10 +35,12 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Whether the job is claimed, and by this claim.
+    /// Whether the job is claimed, and by this claim. Only one with a lease can be over and not
+    /// know it: the number stands beside the lease.
     #[inline(always)]
     fn is_of<K, J>(self, job: &Job<K, J>) -> bool {
-        job.state == State::Claimed && job.number == self.number
+        let number = job.rare.as_ref().map(|rare| rare.number);
+        job.state == State::Claimed && number.is_none_or(|number| number == self.number)
     }
 }
 
@@ -110,8 +112,11 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         self.last += 1;
         let (id, job) = self.jobs.entry_at(first)?;
-        (job.state, job.number) = (State::Claimed, self.last);
-        let (number, attempts) = (job.number, job.attempts);
+        job.state = State::Claimed;
+        let (number, attempts) = (self.last, job.attempts);
+        if let Some(rare) = &mut job.rare {
+            rare.number = number;
+        }
         let pick = Pick {
             id,
             attempts,
@@ -130,7 +135,7 @@ impl<K: Ord, J> Jobs<K, J> {
             self.ring.leave(&mut self.tenants, current);
         }
         if let Some(until) = lease {
-            self.set_timer(id, until);
+            self.set_timer(id, until).number = number;
         }
         Some(())
     }
@@ -229,9 +234,7 @@ impl<K, J> Jobs<K, J> {
     /// The claim's lease ends at this time instead.
     pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
         self.held(pick)?;
-        if let Some(old) = self.set_timer(pick.id, until) {
-            self.timers.cancel(old);
-        }
+        self.set_timer(pick.id, until).number = pick.number;
         Ok(())
     }
 

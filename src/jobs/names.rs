@@ -65,50 +65,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// From when on a job may run, and how often it is tried.
-///
-/// For a job that is pushed by name a [`Place`] says the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct Terms {
-    pub(super) due: Duration,
-    pub(super) rare: Option<Box<Rare>>,
-}
-
-impl Terms {
-    /// Due at once, with as many attempts as the queue gives.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Not before this time, by the embedder's clock. Until then the job is
-    /// absent: it blocks neither its group nor anyone.
-    pub fn due(mut self, due: Duration) -> Self {
-        self.due = due;
-        self
-    }
-
-    /// After so many attempts, 1 or more, the job is dead if it failed, whatever
-    /// [the queue](crate::job_queue::Builder::attempts) says. With 0 its push is
-    /// [refused](crate::job_queue::PushReason::OutOfRange).
-    pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
-        self.rare.get_or_insert_default().attempts = Some(attempts.into());
-        self
-    }
-
-    /// By this name there is one job of its tenant at most, from its push until it is done,
-    /// dead or taken out: a second one is [refused](crate::job_queue::PushReason::Duplicate).
-    /// A dead job that is requeued takes its name again, or is
-    /// [refused](crate::job_queue::RequeueError::Duplicate) if another job has it by then.
-    /// [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the one
-    /// that waits.
-    pub fn unique(mut self, name: impl Into<Name>) -> Self {
-        self.rare.get_or_insert_default().unique = Some(name.into());
-        self
-    }
-}
-
-/// Where a job belongs, and its [`Terms`].
+/// Where a job belongs, from when on it may run, and how often it is tried.
 ///
 /// ```
 /// use conversant::job_queue::Place;
@@ -123,7 +80,8 @@ impl Terms {
 #[must_use]
 pub struct Place {
     pub(super) home: To,
-    pub(super) terms: Terms,
+    pub(super) due: Duration,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 /// Where a job belongs.
@@ -179,21 +137,29 @@ impl Place {
         }
     }
 
-    /// As [`Terms::due`].
+    /// Not before this time, by the embedder's clock. Until then the job is
+    /// absent: it blocks neither its group nor anyone.
     pub fn due(mut self, due: Duration) -> Self {
-        self.terms = self.terms.due(due);
+        self.due = due;
         self
     }
 
-    /// As [`Terms::attempts`].
+    /// After so many attempts, 1 or more, the job is dead if it failed, whatever
+    /// [the queue](crate::job_queue::Builder::attempts) says. With 0 its push is
+    /// [refused](crate::job_queue::PushReason::OutOfRange).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
-        self.terms = self.terms.attempts(attempts);
+        self.rare.get_or_insert_default().attempts = Some(attempts.into());
         self
     }
 
-    /// As [`Terms::unique`].
+    /// By this name there is one job of its tenant at most, from its push until it is done,
+    /// dead or taken out: a second one is [refused](crate::job_queue::PushReason::Duplicate).
+    /// A dead job that is requeued takes its name again, or is
+    /// [refused](crate::job_queue::RequeueError::Duplicate) if another job has it by then.
+    /// [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the one
+    /// that waits.
     pub fn unique(mut self, name: impl Into<Name>) -> Self {
-        self.terms = self.terms.unique(name);
+        self.rare.get_or_insert_default().unique = Some(name.into());
         self
     }
 
@@ -205,9 +171,12 @@ impl Place {
 
     /// Where a handle of this queue keeps it.
     #[inline]
-    pub(crate) fn pinned(queue: u64, at: Pinned, terms: Terms) -> Self {
+    pub(crate) fn pinned(queue: u64, at: Pinned) -> Self {
         let home = To::Pinned { queue, at };
-        Self { home, terms }
+        Self {
+            home,
+            ..Self::default()
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::slab::Key;
 
 use super::records::Group;
-use super::{Jobs, Name, NotPushed, PINNED, Place, Rare, Scope, To};
+use super::{Jobs, Name, PINNED, Place, PushReason, Rare, Scope, To};
 
 /// A tenant, or a group of one, that is kept until it is unpinned: as the [`Group`] that it
 /// is, or that has its jobs without one.
@@ -60,12 +60,12 @@ impl<K, J> Jobs<K, J> {
 
     /// What is there for this place: by handle, as long as its name is kept.
     #[inline(always)]
-    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known<'_>, NotPushed> {
+    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known<'_>, PushReason> {
         match &place.home {
             To::Named { tenant, group } => Ok(self.find(tenant, group.as_ref())),
             &To::Pinned { queue: of, at } => {
                 let kept = self.groups.get(at.0).filter(|_| of == queue);
-                let group = kept.ok_or(NotPushed::Stale)?;
+                let group = kept.ok_or(PushReason::Stale)?;
                 let (tenant, group) = (Some(group.tenant), Some((at.at(), group)));
                 Ok(Known { tenant, group })
             }

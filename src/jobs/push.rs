@@ -4,24 +4,13 @@ use std::time::Duration;
 
 use crate::by_key::{Links, Position};
 use crate::limit::Limit;
+use crate::retry::Retry;
 use crate::slab::Key;
-use crate::timers::Timer;
 
 use super::home::{Home, InOrder};
 use super::pins::Known;
 use super::records::{Dirty, Group, Job, Rank, Rare, State, Tenant};
-use super::{DIRTY_KEPT, Jobs, Name, ONCE, PINNED, Place, Refused, Scope, Terms};
-
-/// Why a job cannot be pushed. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotPushed {
-    /// Its place is by the handle of a name that is gone, or of another queue.
-    Stale,
-    /// This job of its tenant has its unique name.
-    Duplicate(Key),
-    /// It is to be tried never.
-    NoAttempt,
-}
+use super::{DIRTY_KEPT, JobId, Jobs, Name, ONCE, PINNED, Place, PushReason, Refused, Scope};
 
 /// A job on its way in, with its key, `None` once it is in; and its place.
 pub type Entering<K, J> = (Option<(K, J)>, Place);
@@ -42,30 +31,30 @@ impl<K: Ord, J> Jobs<K, J> {
     /// that waits with its unique name, which is to be [taken out](Self::take_replaced) then,
     /// needs not be let in. Runs the user's `Ord`; if that panics, nothing has changed.
     #[inline(always)]
-    pub fn push<E: From<NotPushed>>(
+    pub fn push(
         &mut self,
         ((job, place), queue): (&mut Entering<K, J>, u64),
         replaces: bool,
-        admit: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(Key, Option<Key>), E> {
+        admit: impl FnOnce() -> Result<(), PushReason>,
+    ) -> Result<(Key, Option<Key>), PushReason> {
         let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
-        let old = match &place.terms.rare {
+        let old = match &place.rare {
             None => None,
-            Some(rare) => self.replaced(known.tenant, rare, replaces)?,
+            Some(rare) => self.replaced(known.tenant, rare, (replaces, queue))?,
         };
         if old.is_none() {
             admit()?;
         }
         let group = known.group.map(|(at, _)| at);
-        let is_due = place.terms.due <= self.timers.now();
+        let is_due = place.due <= self.timers.now();
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
         let group = match group {
             Some(group) => group,
             None => self.make_home(std::mem::take(&mut place.home)),
         };
         let entering = job.take().expect(ONCE);
-        let id = self.insert(entering, (group, in_order), &mut place.terms);
+        let id = self.insert(entering, (group, in_order), place);
         Ok((id, old))
     }
 
@@ -76,20 +65,20 @@ impl<K: Ord, J> Jobs<K, J> {
         self.take_out(old)
     }
 
-    /// The job of this tenant that a new one with these terms replaces, if it may.
+    /// The job of this tenant that a new one replaces, if it may.
     #[cold]
     fn replaced(
         &self,
         tenant: Option<u32>,
         rare: &Rare,
-        replaces: bool,
-    ) -> Result<Option<Key>, NotPushed> {
+        (replaces, queue): (bool, u64),
+    ) -> Result<Option<Key>, PushReason> {
         if rare.attempts == Some(Limit::AtMost(0)) {
-            return Err(NotPushed::NoAttempt);
+            return Err(PushReason::OutOfRange(Retry::NO_ATTEMPT));
         }
         match self.named(tenant, rare) {
-            Some(old) if !replaces || self.unclaimed(old).is_err() => {
-                Err(NotPushed::Duplicate(old))
+            Some(key) if !replaces || self.unclaimed(key).is_err() => {
+                Err(PushReason::Duplicate(JobId { queue, key }))
             }
             old => Ok(old),
         }
@@ -114,10 +103,10 @@ impl<K, J> Jobs<K, J> {
         &mut self,
         (key, data): (K, J),
         (at, in_order): (u32, Option<InOrder>),
-        terms: &mut Terms,
+        place: &mut Place,
     ) -> Key {
         self.last += 1;
-        let rare = terms.rare.take();
+        let rare = place.rare.take();
         let is_rare = rare.is_some();
         let group = self.groups.by_index_mut(at).expect(PINNED);
         // Where the group could have no more claimed, nothing else changes.
@@ -126,7 +115,6 @@ impl<K, J> Jobs<K, J> {
         let id = self.jobs.insert(Job {
             key,
             sequence: self.last,
-            number: 0,
             group: at,
             attempts: 0,
             links: match is_behind {
@@ -146,7 +134,7 @@ impl<K, J> Jobs<K, J> {
             self.keep_unique(id);
         }
         let Some(in_order) = in_order else {
-            self.wait_until(id, terms.due);
+            self.wait_until(id, place.due);
             return id;
         };
         if is_behind {
@@ -171,11 +159,15 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job's timer rings then; the one before.
-    pub(super) fn set_timer(&mut self, id: Key, at: Duration) -> Option<Timer> {
+    /// A job's timer rings then, and not when it would have.
+    pub(super) fn set_timer(&mut self, id: Key, at: Duration) -> &mut Rare {
         let timer = self.timers.set(at, id);
-        let rare = &mut self.job_mut(id.index()).rare;
-        rare.get_or_insert_default().timer.replace(timer)
+        let job = self.jobs.by_index_mut(id.index()).expect(PINNED);
+        let rare = job.rare.get_or_insert_default();
+        if let Some(old) = rare.timer.replace(timer) {
+            self.timers.cancel(old);
+        }
+        rare
     }
 
     /// Where nobody claims, what was dirty and has gone would stay.
@@ -283,10 +275,10 @@ impl<K, J> Jobs<K, J> {
             home.remove(&self.jobs, id.index());
         }
         let job = self.jobs.remove(id).expect(PINNED);
-        if job.state == State::Dead {
-            self.dead.remove(&job.number);
-        }
         let state = job.state;
+        if let Some(rare) = job.rare.as_ref().filter(|_| state == State::Dead) {
+            self.dead.remove(&rare.number);
+        }
         self.ended(job, state)
     }
 

@@ -16,8 +16,6 @@ pub(super) struct Job<K, J> {
     pub(super) key: K,
     /// Among equal keys the earlier push is first.
     pub(super) sequence: u64,
-    /// Of its claim, or of its death.
-    pub(super) number: u64,
     /// Where it belongs: see [`Group`].
     pub(super) group: u32,
     /// How often it came back without being complete.
@@ -37,6 +35,8 @@ pub(super) struct Rare {
     pub(super) attempts: Option<Limit>,
     /// The name that no other job of its tenant has, unless this one is dead.
     pub(super) unique: Option<Name>,
+    /// Of its last claim since it is here, or of its death.
+    pub(super) number: u64,
     /// When it is due, or its lease ends.
     pub(super) timer: Option<Timer>,
 }

@@ -1,7 +1,5 @@
 //! Limits, weights, and the dead.
 
-use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use crate::error::OutOfRange;
@@ -10,53 +8,7 @@ use crate::ring::MAX_WEIGHT;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{Jobs, Name, Pinned, Scope};
-
-/// Why a job is not as it would have to be for this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// There is no such job any more.
-    Stale,
-    /// Somebody has claimed it.
-    Claimed,
-    /// It is not dead.
-    Alive,
-    /// It is dead.
-    Dead,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stale => "there is no such job any more",
-            Self::Claimed => "the job is claimed",
-            Self::Alive => "the job is not dead",
-            Self::Dead => "the job is dead",
-        })
-    }
-}
-
-impl Error for Refused {}
-
-/// Why a dead job does not wait again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotRequeued {
-    /// It is gone, or alive.
-    Refused(Refused),
-    /// This job of its tenant has its unique name by now.
-    Duplicate(Key),
-}
-
-impl From<Refused> for NotRequeued {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-fn checked_weight(weight: u32) -> Result<u32, OutOfRange> {
-    OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-    Ok(weight)
-}
+use super::{JobId, Jobs, Name, Refused, RequeueError, Scope};
 
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
@@ -76,27 +28,17 @@ impl<K, J> Jobs<K, J> {
                 self.group_named(tenant, group)
             }
         };
-        self.limit_part(part, limit);
-        Ok(())
-    }
-
-    /// As [`set_limit`](Self::set_limit), by handle.
-    pub fn set_limit_of(&mut self, of: Pinned, limit: Limit) -> Result<(), OutOfRange> {
-        self.limit_part(of.at(), limit.checked()?);
-        Ok(())
-    }
-
-    fn limit_part(&mut self, at: u32, limit: Limit) {
-        let (tenant, is_named) = (self.group(at).tenant, self.group(at).is_named);
-        match is_named {
-            true => self.group_mut(at).limit = limit,
+        match self.group(part).is_named {
+            true => self.group_mut(part).limit = limit,
             false => {
+                let tenant = self.group(part).tenant;
                 self.tenant_mut(tenant).limit = limit;
                 self.rise_groups(tenant);
             }
         }
-        self.balance(at);
-        self.reap(at);
+        self.balance(part);
+        self.reap(part);
+        Ok(())
     }
 
     /// The limit that holds for this.
@@ -116,21 +58,11 @@ impl<K, J> Jobs<K, J> {
 
     /// How many jobs in a row are of this tenant when it is its turn.
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
-        let weight = checked_weight(weight)?;
+        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
-        self.weigh(tenant, weight);
-        Ok(())
-    }
-
-    /// As [`set_weight`](Self::set_weight), by handle.
-    pub fn set_weight_of(&mut self, of: Pinned, weight: u32) -> Result<(), OutOfRange> {
-        self.weigh(self.group(of.at()).tenant, checked_weight(weight)?);
-        Ok(())
-    }
-
-    fn weigh(&mut self, tenant: u32, weight: u32) {
         self.tenant_mut(tenant).link.weight = weight;
         self.reap(self.tenant(tenant).own);
+        Ok(())
     }
 
     pub(super) fn tenant_named(&mut self, name: Name) -> u32 {
@@ -196,19 +128,21 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A dead job waits again, at its place, with all its attempts, and has its unique name.
-    pub fn requeue(&mut self, id: Key) -> Result<(), NotRequeued> {
-        let job = self.jobs.get(id).ok_or(Refused::Stale)?;
+    /// A dead job of this queue waits again, at its place, with all its attempts, and has its
+    /// unique name.
+    pub fn requeue(&mut self, id: JobId) -> Result<(), RequeueError> {
+        let JobId { queue, key } = id;
+        let job = self.jobs.get(key).ok_or(Refused::Stale)?;
         if job.state != State::Dead {
             return Err(Refused::Alive.into());
         }
         let tenant = self.group(job.group).tenant;
         let rare = job.rare.as_deref();
-        if let Some(other) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
-            return Err(NotRequeued::Duplicate(other));
+        if let Some(key) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
+            return Err(RequeueError::Duplicate(JobId { queue, key }));
         }
-        self.job_mut(id.index()).attempts = 0;
-        self.set_state(id.index(), State::Ready);
+        self.job_mut(key.index()).attempts = 0;
+        self.set_state(key.index(), State::Ready);
         Ok(())
     }
 }

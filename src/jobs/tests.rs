@@ -21,7 +21,7 @@ fn try_add<K: Ord, J>(
     key: K,
     place: Place,
     job: J,
-) -> Result<Key, NotPushed> {
+) -> Result<Key, PushReason> {
     let mut entering = (Some((key, job)), place);
     let pushed = jobs.push((&mut entering, 0), false, || Ok(()));
     pushed.map(|(id, _)| id)
@@ -139,6 +139,20 @@ impl<K: Ord, J> Jobs<K, J> {
             "one that should be in line is forgotten"
         );
         u64::from(group.counted)
+    }
+}
+
+/// A job's name in the queue of these tests.
+fn named(key: Key) -> JobId {
+    JobId { queue: 0, key }
+}
+
+/// What a random number says of the queue, a tenant or a group.
+pub(crate) fn scope(which: u8, tenant: u64, group: u64) -> Scope {
+    match which {
+        0 => Scope::Queue,
+        1 => Scope::tenant(tenant),
+        _ => Scope::group_of(tenant, group),
     }
 }
 

@@ -20,7 +20,17 @@ mod threads;
 mod ticker;
 mod unique;
 
-use conversant::job_queue::Counts;
+use std::time::Duration;
+
+use conversant::job_queue::{Claim, Counts};
+
+/// The claims, with a lease until then.
+fn until<K, J: Clone>(mut claims: Vec<Claim<'_, K, J>>, then: Duration) -> Vec<Claim<'_, K, J>> {
+    for claim in &mut claims {
+        claim.extend(then).unwrap();
+    }
+    claims
+}
 
 /// All but the claims that were dropped so far.
 fn without_dropped(mut counts: Counts) -> Counts {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use conversant::error::Closed;
 use conversant::job_queue::{
-    Claim, Counts, JobQueue, Place, PushReason, Refused, Scope, Taken, Terms, Why,
+    Claim, Counts, JobQueue, Place, PushReason, Refused, Scope, Taken, Why,
 };
 use conversant::limit::Limit;
 
@@ -36,11 +36,11 @@ fn six() -> Queue {
     let shop = queue.tenant("shop");
     let (a, b) = (shop.group("a"), shop.group("b"));
     for n in [2, 1] {
-        a.push(n, n, Terms::new()).unwrap();
+        a.push(n, n).unwrap();
     }
-    shop.push(3, 3, Terms::new()).unwrap();
+    shop.push(3, 3).unwrap();
     for n in [4, 5] {
-        b.push(n, n, Terms::new()).unwrap();
+        b.push(n, n).unwrap();
     }
     queue.push(6, 6, Place::new()).unwrap();
     queue
@@ -69,7 +69,7 @@ fn the_last_handle_of_an_idle_name_forgets_it() {
     let again = mail.clone();
     drop(mail);
     assert_eq!((names(), queue.snapshot().tenants[0].groups.len()), (1, 1));
-    again.push(1, 1, Terms::new()).unwrap();
+    again.push(1, 1).unwrap();
     let claims = queue.try_claim(1);
     drop(again);
     assert_eq!(names(), 1, "a job is in it");
@@ -90,8 +90,8 @@ fn a_part_is_claimed_in_order_within_all_limits() {
     let shop = queue.tenant("shop");
     let (a, b) = (shop.group("a"), shop.group("b"));
     queue.set_limit(Scope::Queue, 4).unwrap();
-    shop.set_limit(2).unwrap();
-    b.set_limit(Limit::SERIAL).unwrap();
+    queue.set_limit(shop.scope(), 2).unwrap();
+    queue.set_limit(b.scope(), Limit::SERIAL).unwrap();
     let of_b = b.try_claim(9);
     assert_eq!(numbers(&of_b), [4]);
     let of_shop = shop.try_claim(9);
@@ -139,16 +139,16 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     assert_eq!(queue.counts().claims.waiting, 3);
     queue.push(1, 1, Place::new()).unwrap();
     assert_eq!(times(), [1, 0, 0]);
-    shop.push(2, 2, Terms::new()).unwrap();
+    shop.push(2, 2).unwrap();
     assert_eq!(times(), [1, 1, 0]);
     assert!(poll(&mut of_any, &woken[0]).is_ready());
     drop(queue.try_claim(9));
-    mail.push(3, 3, Terms::new()).unwrap();
+    mail.push(3, 3).unwrap();
     assert_eq!(times(), [1, 1, 1]);
     // Another had its job: it waits on, and hears of the next.
     mail.try_claim(1).remove(0).complete().unwrap();
     assert!(poll(&mut of_mail, &woken[2]).is_pending());
-    mail.push(4, 4, Terms::new()).unwrap();
+    mail.push(4, 4).unwrap();
     assert_eq!(times(), [1, 1, 2]);
     assert_eq!(queue.counts().claims.notified, 2);
     drop((of_any, of_shop, of_mail));
@@ -163,7 +163,7 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     let ended = poll(&mut wait, &woken[2]);
     assert!(matches!(ended, Poll::Ready(Err(Closed))));
     drop(queue);
-    let refused = mail.push(5, 6, Terms::new()).unwrap_err();
+    let refused = mail.push(5, 6).unwrap_err();
     assert_eq!((refused.job, refused.reason), (6, PushReason::Closed));
 }
 
@@ -233,18 +233,18 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
     let queue = JobQueue::new();
     let (shop, other) = (queue.tenant("shop"), JobQueue::new());
     let group = shop.group("a");
-    let [place, outlives, named] = [(); 3].map(|()| group.place(Terms::new()));
+    let [place, outlives, named] = [(); 3].map(|()| group.place());
     let _same = other.tenant("shop").group("a");
     let refused = other.push(1, 11, place.clone()).unwrap_err();
     assert_eq!((refused.job, refused.reason), (11, PushReason::Stale));
-    let all = queue.push_all([(2, 22, place), (1, 11, shop.place(Terms::new()))]);
+    let all = queue.push_all([(2, 22, place), (1, 11, shop.place())]);
     assert_eq!(all.unwrap().len(), 2);
     drop(group);
     // A job keeps the name.
     queue.push(3, 33, outlives.clone()).unwrap();
     assert_eq!(jobs(queue.drain(&Scope::group_of("shop", "a"))), [22, 33]);
     let again = shop.group("b");
-    let batch = [(4, 44, again.place(Terms::new())), (5, 55, outlives)];
+    let batch = [(4, 44, again.place()), (5, 55, outlives)];
     let refused = queue.push_all(batch).unwrap_err();
     assert_eq!(
         (refused.jobs, refused.reason),
@@ -290,7 +290,7 @@ fn more_than_a_batch_of_wakes_reaches_all() {
         assert!(poll(&mut wait, &woken).is_pending());
         wait
     };
-    let place = |n: u32| names[n as usize % 2].place(Terms::new());
+    let place = |n: u32| names[n as usize % 2].place();
     let push = |jobs: &mut dyn Iterator<Item = u32>| {
         let pushed = queue.push_all(jobs.map(|n| (n, n, place(n))));
         assert_eq!(pushed.unwrap().len(), MANY as usize);

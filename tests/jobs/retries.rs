@@ -120,7 +120,7 @@ fn a_claim_that_is_dropped_is_counted_apart_from_one_given_back() {
     });
     assert!(panicked.is_err());
     // One whose lease has run out gave its job back before.
-    let mut claims = queue.try_claim_until(1, at(1));
+    let mut claims = crate::until(queue.try_claim(1), at(1));
     queue.advance(at(2));
     claims.clear();
     assert_eq!(queue.counts().dropped, 1);
@@ -153,7 +153,7 @@ fn a_job_is_cloned_only_if_it_is_shown_elsewhere() {
     assert_eq!(claim.complete().unwrap().job, Counted(0));
 
     let id = push();
-    let mut late = queue.try_claim_until(1, Duration::from_secs(1));
+    let mut late = crate::until(queue.try_claim(1), Duration::from_secs(1));
     assert_eq!(queue.get(id), Some(Counted(1)), "it is here too");
     queue.advance(Duration::from_secs(2));
     let again = first(&queue);

@@ -11,9 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use conversant::job_queue::{
-    Claim, Expired, JobId, JobQueue, Place, PushError, PushReason, Scope, Terms,
-};
+use conversant::job_queue::{Claim, Expired, JobId, JobQueue, Place, PushError, PushReason, Scope};
 use conversant::limit::Limit;
 
 type Queue = JobQueue<u32, u32>;
@@ -62,7 +60,7 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
 fn of_many_each_is_completed_in_its_own_queue() {
     let ((one, _), (other, _)) = (full(4), full(3));
     one.set_limit(Scope::Queue, Limit::AtMost(3)).unwrap();
-    let mut claims = one.try_claim_until(1, Duration::from_secs(1));
+    let mut claims = crate::until(one.try_claim(1), Duration::from_secs(1));
     one.advance(Duration::from_secs(1));
     claims.extend(one.try_claim(3));
     claims.extend(other.try_claim(2));
@@ -126,7 +124,7 @@ fn those_who_wait_are_served_in_their_order() {
     let shop = queue.tenant("shop");
     let mut waits = [
         queue.push_wait(1, 1, Place::new()),
-        shop.push_wait(2, 2, Terms::new()),
+        queue.push_wait(2, 2, shop.place()),
         queue.push_wait(3, 3, Place::new()),
     ];
     let woken: [_; 3] = woken();

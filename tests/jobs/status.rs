@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conversant::error::Closed;
-use conversant::job_queue::{
-    Claim, Expired, JobId, JobQueue, JobState, JobStatus, Name, Place, Scope,
-};
+use conversant::job_queue::{JobId, JobQueue, JobState, JobStatus, Name, Place, Scope};
 
 /// A job that can be neither cloned nor shown.
 struct Job(u32);
@@ -81,36 +79,6 @@ fn what_a_status_says_chooses_what_is_removed() {
 }
 
 #[test]
-fn many_claims_fail_or_go_back_at_once() {
-    let queue: JobQueue<u32, u32> = JobQueue::builder().attempts(2).build().unwrap();
-    let other: JobQueue<u32, u32> = JobQueue::new();
-    let all = |n: u32| (0..n).map(|n| (n, n, Place::new()));
-    queue.push_all(all(3)).unwrap();
-    other.push_all(all(1)).unwrap();
-    let mut claims = queue.try_claim_until(1, at(1));
-    queue.advance(at(1));
-    claims.extend(queue.try_claim(3));
-    claims.extend(other.try_claim(9));
-    let failed = Claim::fail_all(claims);
-    // The first has come back from its lease once.
-    let expected = [Err(Expired), Ok(true), Ok(false), Ok(false), Ok(false)];
-    assert_eq!(failed, expected);
-    let claims = queue.try_claim(9);
-    assert_eq!(claims.len(), 2);
-    assert_eq!(Claim::give_back_all(claims), [Ok(()), Ok(())]);
-    let counts = queue.counts();
-    assert_eq!((counts.dropped, counts.dead, counts.ready), (0, 1, 2));
-    assert_eq!(queue.try_claim(1)[0].attempt(), 3);
-    let claims = queue.try_claim(9).into_iter().map(Claim::into_owned);
-    let claims: Vec<_> = claims.collect();
-    let none: [Claim<u32, u32>; 0] = [];
-    assert!(Claim::fail_all(none).is_empty());
-    drop(queue);
-    // Nobody claims any more: what comes back is dropped.
-    assert_eq!(Claim::give_back_all(claims), [Ok(()), Ok(())]);
-}
-
-#[test]
 fn who_forgets_to_complete_is_told_of() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = told.clone();
@@ -154,8 +122,8 @@ fn a_claim_of_none_gives_none_at_once() {
 fn a_part_has_a_weight_and_leases() {
     let queue: JobQueue<u32, u32> = JobQueue::new();
     let (shop, office) = (queue.tenant("shop"), queue.tenant("office"));
-    assert!(shop.set_weight(0).is_err());
-    shop.set_weight(2).unwrap();
+    assert!(queue.set_weight("shop", 0).is_err());
+    queue.set_weight("shop", 2).unwrap();
     for n in 0..4 {
         queue.push(n, n, Place::new().tenant("shop")).unwrap();
         queue
@@ -164,7 +132,7 @@ fn a_part_has_a_weight_and_leases() {
     }
     let claims = queue.try_claim(6);
     assert!(claims.iter().map(|claim| **claim).eq([0, 1, 10, 2, 3, 11]));
-    let left = office.try_claim_until(9, at(1));
+    let left = crate::until(office.try_claim(9), at(1));
     assert_eq!(left.len(), 2);
     queue.advance(at(1));
     assert!(left.iter().all(|claim| !claim.holds()));

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use conversant::job_queue::{
-    JobQueue, Place, PushReason, Refused, ReplaceError, RequeueError, Terms,
-};
+use conversant::job_queue::{JobQueue, Place, PushReason, Refused, ReplaceError, RequeueError};
 
 type Queue = JobQueue<u32, u32>;
 
@@ -26,7 +24,7 @@ fn a_unique_name_is_taken_until_its_job_is_gone() {
     // Of another tenant it is another name.
     let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
     let claims = shop.try_claim(1);
-    let by_handle = shop.push(1, 9, Terms::new().unique("report"));
+    let by_handle = queue.push(1, 9, shop.place().unique("report"));
     assert_eq!(by_handle.unwrap_err().reason, duplicate);
     drop(claims);
     assert_eq!(queue.push(1, 7, once()).unwrap_err().reason, duplicate);

@@ -1,5 +1,4 @@
-//! A job queue tells of jobs that are dead: failed by hand, by a lease, by a panic, or many at
-//! once.
+//! A job queue tells of jobs that are dead: failed by hand, by a lease, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -7,6 +6,12 @@ use std::time::Duration;
 use conversant::job_queue::{Claim, JobQueue, Place};
 
 use super::recorder::Recorder;
+
+fn fail(claims: Vec<Claim<'_, i32, i32>>) {
+    for claim in claims {
+        claim.fail().unwrap();
+    }
+}
 
 #[test]
 fn a_death_is_told_once_under_no_lock() {
@@ -23,7 +28,7 @@ fn a_death_is_told_once_under_no_lock() {
     let mut claims = queue.try_claim(9);
     claims.pop().unwrap().fail_for_good().unwrap();
     assert_eq!(recorder.heard(), [dead(4, 1)]);
-    Claim::fail_all(claims);
+    fail(claims);
     assert!(recorder.heard().is_empty(), "they wait again");
 
     let mut claims = queue.try_claim(1);
@@ -36,10 +41,11 @@ fn a_death_is_told_once_under_no_lock() {
     });
     assert!(catch_unwind(panics).is_err());
     assert_eq!(recorder.heard(), [dead(1, 2)]);
-    let _late = queue.try_claim_until(1, Duration::from_secs(1));
+    let mut late = queue.try_claim(1);
+    late[0].extend(Duration::from_secs(1)).unwrap();
     let rest = queue.try_claim(9);
     queue.advance(Duration::from_secs(1));
     assert_eq!(recorder.heard(), [dead(2, 2)]);
-    Claim::fail_all(rest);
+    fail(rest);
     assert_eq!(recorder.heard(), [dead(3, 2)]);
 }

@@ -425,7 +425,7 @@ fn jobs_at_once(rounds: usize) -> usize {
     let tenant = queue.tenant(0);
     let groups: Vec<_> = (0..GROUPS as u64).map(|name| tenant.group(name)).collect();
     let push = |keys: &mut dyn Iterator<Item = u64>| {
-        let place = |key| groups[key as usize % GROUPS].place(job_queue::Terms::new());
+        let place = |key| groups[key as usize % GROUPS].place();
         let pushed = queue.push_all(keys.map(|key| (key, key, place(key))));
         pushed.expect("open");
     };
@@ -451,7 +451,7 @@ fn jobs_beside_waits(rounds: usize) -> usize {
     }
     let own = queue.tenant(0);
     for key in 0..(rounds * GROUPS) as u64 {
-        own.push(key, [key], job_queue::Terms::new()).expect("open");
+        own.push(key, [key]).expect("open");
         let claim = own.try_claim(1).pop().expect("it is due");
         black_box(claim.complete().expect("it has no lease"));
     }

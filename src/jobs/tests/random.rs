@@ -97,12 +97,8 @@ impl Both {
                 let next = self.naive.advance(at(self.now));
                 assert_eq!(self.jobs.advance(at(self.now)), next);
             }
-            Act::Limit(scope, tenant, group, limit) => {
-                let scope = match scope {
-                    0 => Scope::Queue,
-                    1 => Scope::tenant(tenant),
-                    _ => Scope::group_of(tenant, group),
-                };
+            Act::Limit(which, tenant, group, limit) => {
+                let scope = scope(which, tenant, group);
                 let limit = limit.map_or(Limit::Unlimited, Limit::AtMost);
                 self.jobs.set_limit(scope.clone(), limit).unwrap();
                 assert_eq!(self.jobs.limit(&scope), limit);
@@ -142,7 +138,7 @@ impl Both {
         // Every other one by handle, if there is one.
         let same = |(part, _): &&(Part, Pinned)| *part == (tenant, group);
         if let (0, Some((_, pin))) = (key % 2, self.pins.iter().find(same)) {
-            place = Place::pinned(0, *pin, place.terms);
+            place.home = Place::pinned(0, *pin).home;
         }
         if let Some(attempts) = attempts {
             place = place.attempts(attempts);
@@ -158,7 +154,7 @@ impl Both {
         let other = other.map(|other| (other.number, other.is));
         let refused = match (attempts, other) {
             (Some(0), _) => {
-                assert_eq!(pushed, Err(NotPushed::NoAttempt));
+                assert_eq!(pushed, Err(PushReason::OutOfRange(Retry::NO_ATTEMPT)));
                 return;
             }
             (_, Some((other, is))) if !replaces || matches!(is, Is::Claimed(_)) => Some(other),
@@ -166,7 +162,7 @@ impl Both {
         };
         if let Some(other) = refused {
             let id = self.ids[other as usize];
-            assert_eq!(pushed, Err(NotPushed::Duplicate(id)));
+            assert_eq!(pushed, Err(PushReason::Duplicate(named(id))));
             assert_eq!(entering.0, Some((key, number)));
             return;
         }
@@ -226,8 +222,13 @@ impl Both {
         if self.claims.is_empty() {
             return;
         }
-        let (pick, naive) = self.claims[which % self.claims.len()];
+        let which = which % self.claims.len();
+        let (pick, naive) = self.claims[which];
         let holds = self.naive.holds(naive);
+        // Who ends a claim has it no more; one whose lease ran out comes late, and again.
+        if holds && !matches!(act, Act::Extend(..)) {
+            self.claims.swap_remove(which);
+        }
         assert_eq!(self.jobs.holds(pick), holds);
         let number = naive.0;
         let done = match act {
@@ -325,7 +326,7 @@ impl Both {
             (_, Some(Is::Dead(_))) => self.requeue(number, id),
             (_, is) => {
                 let refused = is.map_or(Refused::Stale, |_| Refused::Alive);
-                assert_eq!(self.jobs.requeue(id), Err(refused.into()));
+                assert_eq!(self.jobs.requeue(named(id)), Err(refused.into()));
             }
         }
     }
@@ -334,9 +335,9 @@ impl Both {
         let job = self.naive.job(number).unwrap();
         let (tenant, unique) = (job.tenant, job.unique);
         let other = unique.and_then(|unique| self.naive.named(tenant, unique));
-        let requeued = self.jobs.requeue(id);
+        let requeued = self.jobs.requeue(named(id));
         if let Some(other) = other {
-            let other = NotRequeued::Duplicate(self.ids[other.number as usize]);
+            let other = RequeueError::Duplicate(named(self.ids[other.number as usize]));
             return assert_eq!(requeued, Err(other));
         }
         requeued.unwrap();

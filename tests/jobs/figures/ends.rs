@@ -1,7 +1,7 @@
 //! How a claim, a job and a queue end: leases, dead letters, close.
 
 use conversant::error::Closed;
-use conversant::job_queue::{Expired, PushReason, Refused, RequeueError, Terms, Why};
+use conversant::job_queue::{Expired, PushReason, Refused, RequeueError, Why};
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn giving_back_and_dropping_never_kill_but_panics_and_leases_do() {
     assert!(std::panic::catch_unwind(handler).is_err());
     assert_eq!(queue.dead(), [id]);
     queue.requeue(id).unwrap();
-    let _late = queue.try_claim_until(1, at(1));
+    let _late = crate::until(queue.try_claim(1), at(1));
     queue.advance(at(1));
     assert_eq!(queue.dead(), [id]);
     assert_eq!(queue.remove(id).unwrap().job, 1);
@@ -117,9 +117,9 @@ fn the_last_clone_shuts_the_queue_down() {
     let shop = queue.tenant("shop");
     drop(queue);
     assert!(!other.is_closed());
-    shop.push(13, 13, Terms::new()).unwrap();
+    shop.push(13, 13).unwrap();
     drop(other);
-    let refused = shop.push(14, 14, Terms::new()).unwrap_err();
+    let refused = shop.push(14, 14).unwrap_err();
     assert_eq!(refused.reason, PushReason::Closed);
     assert!(shop.try_claim(9).is_empty(), "what waited is gone");
 }

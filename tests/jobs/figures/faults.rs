@@ -64,7 +64,7 @@ fn fault_a_late_finish_is_an_error_that_changes_nothing() {
     let id = queue.push(1, 1, Place::new()).unwrap();
     let mut late: Claims = (0..4)
         .flat_map(|n| {
-            let claims = queue.try_claim_until(1, at(n + 1));
+            let claims = crate::until(queue.try_claim(1), at(n + 1));
             queue.advance(at(n + 1));
             claims
         })

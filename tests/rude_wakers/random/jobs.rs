@@ -146,7 +146,10 @@ async fn act(stage: &Stage, world: &World) {
             }
             3 => {
                 let until = world.later(2);
-                if let Ok(claims) = wait(queue.claim_until(2, until)).await {
+                if let Ok(mut claims) = wait(queue.claim(2)).await {
+                    for claim in &mut claims {
+                        _ = claim.extend(until);
+                    }
                     work(stage, world, claims).await;
                 }
             }

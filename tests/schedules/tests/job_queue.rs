@@ -85,7 +85,8 @@ fn a_lease_runs_out_beside_a_completion() {
         queue.push_all(jobs).expect("the queue is open");
         queue.close();
         let second = Duration::from_secs(1);
-        let late = queue.try_claim_until(1, second).remove(0).into_owned();
+        let mut late = queue.try_claim(1).remove(0).into_owned();
+        late.extend(second).expect("it has no lease yet");
         let completed = done.clone();
         let holder = thread::spawn(move || {
             let in_time = late.complete().is_ok();

@@ -8,7 +8,7 @@
 use std::alloc::System;
 
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
-use conversant::job_queue::{Claim, JobGroup, JobQueue, Place, Terms};
+use conversant::job_queue::{Claim, JobGroup, JobQueue, Place};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -37,7 +37,7 @@ enum Come {
 fn job(come: Come, n: u64, groups: &[JobGroup<u64, u64>]) -> (u64, Place) {
     match come {
         Come::InOrder => (n, Place::new()),
-        Come::InGroups => (n, groups[(n % GROUPS) as usize].place(Terms::new())),
+        Come::InGroups => (n, groups[(n % GROUPS) as usize].place()),
         Come::LatestFirst => (u64::MAX - n, Place::new()),
         Come::DueLater => (n, Place::new().due(std::time::Duration::from_secs(1))),
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
-use conversant::job_queue::{Claim, JobGroup, JobQueue, Terms};
+use conversant::job_queue::{Claim, JobGroup, JobQueue};
 
 use self::peers::{ById, Fifo};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
@@ -92,7 +92,7 @@ impl Jobs for Ours {
     type Claim<'q> = Claim<'q, u64, u64>;
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
-        let place = |group: u64| self.groups[group as usize].place(Terms::new());
+        let place = |group: u64| self.groups[group as usize].place();
         let job = |(key, group)| (key, key * GROUPS + group, place(group));
         let pushed = self.queue.push_all(jobs.map(job));
         pushed.expect("the queue is open");
