@@ -19,7 +19,7 @@ use std::task::{Context, Poll, ready};
 use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{AcquireError, AcquireOwned, Semaphore, TryAcquireError};
+use crate::semaphore::{Acquire, AcquireError, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 use crate::wait::Wait;
@@ -37,7 +37,7 @@ pub(super) struct Admission<O> {
     pub(super) bound: Option<Bound<O>>,
     /// Which it waits for; past both it has what it needs.
     which: usize,
-    asked: Option<Wait<AcquireOwned>>,
+    asked: Option<Wait<Acquire<Arc<Semaphore>>>>,
     pub(super) admitted: Admitted,
 }
 
@@ -65,7 +65,7 @@ impl<O> Admission<O> {
         while self.which <= LANE {
             if self.asked.is_none() {
                 let bound = self.bound.and_then(|bound| bound(by, self.which));
-                let ask = |bound| Semaphore::acquire_owned(&bound, number(messages));
+                let ask = |bound| Wait::new(Semaphore::request(bound, number(messages)));
                 self.asked = bound.map(ask);
             }
             if let Some(asked) = &mut self.asked {

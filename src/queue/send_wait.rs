@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use crate::group::Admitted;
-use crate::semaphore::{Acquire, TryAcquireError};
+use crate::semaphore::{Acquire, Semaphore, TryAcquireError};
 use crate::shown::shows;
 use crate::wait::{Op, Ticket, Wait, sealed};
 
@@ -24,7 +24,7 @@ pub struct Sending<'a, O, M, R> {
     capacity: &'a Capacity,
     permits: usize,
     /// `None` where there is always room, and once it has its permits.
-    request: Option<Acquire<'a>>,
+    request: Option<Acquire<&'a Semaphore>>,
     /// What it waits for before the queue.
     admission: Admission<O>,
     finish: Finish<'a, O, M, R>,
@@ -219,7 +219,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             }),
             capacity,
             permits,
-            request: semaphore.map(|semaphore| semaphore.request(number(permits))),
+            request: semaphore.map(|semaphore| Semaphore::request(semaphore, number(permits))),
             admission: Admission::new(),
             finish,
             send_now: None,
