@@ -252,16 +252,8 @@ impl<G: Handle> Ticket<G> {
     #[inline]
     #[must_use = "whether it has entered"]
     pub fn try_enter(&mut self) -> bool {
-        if self.entered {
-            return true;
-        }
-        match self.shared().word.enter(self.tier) {
-            Fast::Done => {
-                self.entered = true;
-                self.leave_line();
-            }
-            Fast::NotNow => (),
-            Fast::Slow => self.enter_locked(),
+        if self.enter_fast() == Fast::Slow {
+            self.enter_locked();
         }
         self.entered
     }
@@ -299,14 +291,18 @@ impl<G: Handle> Ticket<G> {
         next.try_enter()
     }
 
-    /// Enters by the word, if that can be.
+    /// Enters by the word, if that can be and it has not.
     #[inline]
-    fn try_enter_fast(&mut self) -> bool {
-        if !self.entered && self.shared().word.enter(self.tier) == Fast::Done {
+    fn enter_fast(&mut self) -> Fast {
+        if self.entered {
+            return Fast::Done;
+        }
+        let fast = self.shared().word.enter(self.tier);
+        if fast == Fast::Done {
             self.entered = true;
             self.leave_line();
         }
-        self.entered
+        fast
     }
 
     #[inline]

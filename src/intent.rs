@@ -50,7 +50,6 @@ mod claim;
 mod error;
 mod guard;
 mod queue;
-mod request;
 mod snapshot;
 mod stripes;
 mod word;
@@ -63,8 +62,7 @@ mod tests;
 use std::fmt;
 
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
-pub use self::guard::{Guard, Handle, OwnedGuard};
-pub use self::request::{Lock, LockOwned, Request};
+pub use self::guard::{Guard, OwnedGuard};
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::bits::{OPEN, is_strong};
@@ -74,8 +72,8 @@ use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::sync::{Arc, const_fn};
-use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
-use crate::wait::{Guarded, Wait};
+use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
+use crate::wait::{Guarded, Op, Wait};
 
 /// Where one who holds the lock is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,8 +224,8 @@ impl IntentLock {
     ///
     /// Dropping the wait leaves the line; what it was handed goes to the next.
     #[inline]
-    pub fn lock(&self, mode: Mode) -> Wait<Lock<'_>> {
-        Wait::new(Request::new(self, mode))
+    pub fn lock(&self, mode: Mode) -> Wait<impl Op<Output = Guard<&Self>>> {
+        Wait::new(Request::new(self, Claim::of(mode)))
     }
 
     /// [`lock`](Self::lock), for a wait and a guard that keep the lock alive and
@@ -245,8 +243,8 @@ impl IntentLock {
     /// assert!(lock.try_lock(Mode::X).is_ok());
     /// ```
     #[inline]
-    pub fn lock_owned(lock: &Arc<Self>, mode: Mode) -> Wait<LockOwned> {
-        Wait::new(Request::new(lock.clone(), mode))
+    pub fn lock_owned(lock: &Arc<Self>, mode: Mode) -> Wait<impl Op<Output = OwnedGuard> + use<>> {
+        Wait::new(Request::new(lock.clone(), Claim::of(mode)))
     }
 
     /// Takes `mode` if it can be had now. It stands in no line, and overtakes
@@ -257,8 +255,7 @@ impl IntentLock {
     /// If not.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
-        let place = self.take(mode).or_else(|| self.take_exactly(mode));
-        Ok(Guard::of(self, mode, place.ok_or(WouldBlock)?))
+        Ok(Guard::of(self, mode, self.try_now(mode)?))
     }
 
     /// [`try_lock`](Self::try_lock) for a guard that keeps the lock alive.
@@ -267,9 +264,13 @@ impl IntentLock {
     ///
     /// As there.
     pub fn try_lock_owned(lock: &Arc<Self>, mode: Mode) -> Result<OwnedGuard, WouldBlock> {
-        let place = lock.take(mode).or_else(|| lock.take_exactly(mode));
-        let place = place.ok_or(WouldBlock)?;
-        Ok(Guard::of(lock.clone(), mode, place))
+        Ok(Guard::of(lock.clone(), mode, lock.try_now(mode)?))
+    }
+
+    #[inline]
+    fn try_now(&self, mode: Mode) -> Result<Place, WouldBlock> {
+        let place = self.take(mode).or_else(|| self.take_exactly(mode));
+        place.ok_or(WouldBlock)
     }
 
     /// Takes without the lock, if that can be.

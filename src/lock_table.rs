@@ -54,9 +54,9 @@
 //!
 //! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a
 //! release holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the
-//! holders of a resource that has more than three. It allocates nothing, once the owner and the
-//! shards have seen a few; names that own memory are cloned twice, or three times where that takes
-//! more than one shard. Nobody sleeps on the lock of a shard: who finds it taken gives its
+//! holders of a resource that has more than three. With up to three ancestors it allocates nothing,
+//! once the owner and the shards have seen a few; names that own memory are cloned twice, or three
+//! times where that takes more than one shard. Nobody sleeps on the lock of a shard: who finds it taken gives its
 //! processor away, also while somebody looks at the whole table. All that is at one resource meets
 //! at one lock.
 //!
@@ -69,9 +69,7 @@
 //! many small transactions has an owner for each thread or session, and [renews](Owner::renew) it;
 //! an owner made for each one locks the root itself, twice.
 //!
-//! To make an owner, to renew and to drop it takes a lock that every sixteenth thread shares, of
-//! the thread that made it, and counts in one word that all share; the drop of one that has waited
-//! also the lock of those who wait.
+//! To make an owner, to renew and to drop it counts in a word that all share.
 //!
 //! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock
 //! for the whole table: there to begin to wait, to be granted and to give up is O(log n) in those
@@ -91,13 +89,11 @@
 use std::fmt;
 use std::hash::{Hash, RandomState};
 
-use crate::sync::{Arc, AtomicBool, Ordering, unique};
+use crate::sync::{Apart, Arc, AtomicBool, Ordering, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 mod acquire;
-mod bias;
 mod deadlock;
-mod enter;
 mod entries;
 mod error;
 mod first_free;
@@ -107,10 +103,7 @@ mod holders;
 mod holds;
 mod index;
 mod kept;
-mod log;
-mod merge;
 mod name;
-mod node;
 mod owner;
 mod owners;
 mod path;
@@ -126,11 +119,12 @@ mod wait_table;
 mod tests;
 
 pub use self::acquire::Lock;
-pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError, TryLockError};
+pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError};
 pub use self::first_free::FirstFree;
-pub use self::node::Cause;
 pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
+pub use self::owners::Priority;
+pub use self::queue::Cause;
 use self::shards::Shards;
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{Deferred, Outcome, WaitTable};
@@ -160,7 +154,7 @@ struct Shared<K, S> {
     /// No other table has it.
     number: u64,
     shards: Arc<Shards<K>>,
-    owners: Owners,
+    owners: Apart<Owners>,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
     /// As in the wait table; for requests that do not lock it.
@@ -184,7 +178,7 @@ impl<K, S> LockTable<K, S> {
             wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
             number,
             shards,
-            owners: Owners::new(),
+            owners: Apart(Owners::new()),
             hasher,
             closed: AtomicBool::new(false),
         };
@@ -197,35 +191,6 @@ impl<K, S> LockTable<K, S> {
     #[must_use = "an owner that is dropped releases what it holds"]
     pub fn owner(&self, priority: i32) -> Owner<K, S> {
         Owner::new(self.shared.clone(), priority)
-    }
-
-    /// Gives an owner another priority, which counts from the next deadlock on; it may wait
-    /// meanwhile. False if the owner is gone, or another table's. Takes the lock of those who wait.
-    ///
-    /// ```
-    /// # use conversant::lock_table::{LockTable, Resource};
-    /// # #[derive(Clone, PartialEq, Eq, Hash)]
-    /// # struct Name(u32);
-    /// # impl Resource for Name {
-    /// #     fn parent(&self) -> Option<Self> {
-    /// #         None
-    /// #     }
-    /// # }
-    /// let locks = LockTable::<Name>::new();
-    /// let owner = locks.owner(0);
-    /// let id = owner.id();
-    /// assert!(locks.set_priority(id, 5));
-    /// assert_eq!(owner.priority(), 5);
-    /// drop(owner);
-    /// assert!(!locks.set_priority(id, 6));
-    /// ```
-    pub fn set_priority(&self, owner: OwnerId, priority: i32) -> bool {
-        if owner.table != self.shared.number {
-            return false;
-        }
-        let mut waits = self.shared.wait_table.lock();
-        waits.set_priority(owner.key, priority);
-        self.shared.owners.set_priority(owner.key, priority)
     }
 
     /// Closes the table for good: everybody who waits gets an error, and so does every later
@@ -265,10 +230,22 @@ impl<K, S> LockTable<K, S> {
         Counts {
             resources: self.len(),
             contended,
-            owners: self.shared.owners.len(),
+            owners: self.shared.owners.0.len(),
             locks,
             deadlocks,
         }
+    }
+
+    /// The last deadlocks, at most 16, the oldest first.
+    #[must_use]
+    pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
+        self.shared
+            .wait_table
+            .lock()
+            .reports
+            .iter()
+            .cloned()
+            .collect()
     }
 
     /// Whether nobody holds or waits for anything: exact as [`len`](Self::len) is.
@@ -285,19 +262,10 @@ impl<K: Clone, S> LockTable<K, S> {
     pub fn snapshot(&self) -> Snapshot<K> {
         let waits = self.shared.wait_table.lock();
         let mut locked = self.shared.shards.lock_all();
-        let (views, owners) = (waits.view(&mut locked), self.shared.owners.len());
+        let (views, owners) = (waits.view(&mut locked), self.shared.owners.0.len());
         drop((locked, waits));
         let resources = views.into_iter().map(ResourceView::from_shared).collect();
         Snapshot { resources, owners }
-    }
-
-    /// The last deadlocks, at most 16, the oldest first.
-    #[must_use]
-    pub fn deadlocks(&self) -> Vec<Deadlock<K>> {
-        let waits = self.shared.wait_table.lock();
-        let reports: Vec<_> = waits.reports.iter().cloned().collect();
-        drop(waits);
-        reports.iter().map(Deadlock::from_report).collect()
     }
 }
 
@@ -351,7 +319,7 @@ impl<K, S: Default> Default for LockTable<K, S> {
 impl<K, S> fmt::Debug for LockTable<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("LockTable");
-        debug.field("owners", &self.shared.owners.len());
+        debug.field("owners", &self.shared.owners.0.len());
         if let Some(resources) = self.shared.shards.try_len() {
             debug.field("resources", &resources);
         }

@@ -43,7 +43,6 @@
 //
 // Memory ordering: in `word`.
 
-mod acquire;
 mod error;
 mod permit;
 mod queue;
@@ -56,11 +55,11 @@ mod model;
 mod tests;
 
 use std::fmt;
+use std::ops::Deref;
 use std::panic::Location;
 
-pub use self::acquire::{Acquire, AcquireOwned, Request};
 pub use self::error::{AcquireError, TryAcquireError};
-pub use self::permit::{Handle, OwnedPermit, Permit};
+pub use self::permit::{OwnedPermit, Permit};
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::queue::{Claim, State};
@@ -68,8 +67,9 @@ use self::word::{Bits, Word};
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, const_fn};
+pub(crate) use crate::turnstile::Request as Acquire;
 use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
-use crate::wait::{Guarded, Wait};
+use crate::wait::{Guarded, Op, Wait};
 
 /// A counting semaphore.
 ///
@@ -204,8 +204,11 @@ impl Semaphore {
     /// limit, unless that is 0, or the limit falls below it meanwhile.
     #[inline]
     #[track_caller]
-    pub fn acquire(&self, count: u32) -> Wait<Acquire<'_>> {
-        Wait::new(self.request(count))
+    pub fn acquire(
+        &self,
+        count: u32,
+    ) -> Wait<impl Op<Output = Result<Permit<&Self>, AcquireError>>> {
+        Wait::new(Self::request(self, count))
     }
 
     /// [`acquire`](Self::acquire), for a wait and a permit that keep the
@@ -224,9 +227,11 @@ impl Semaphore {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn acquire_owned(semaphore: &Arc<Self>, count: u32) -> Wait<AcquireOwned> {
-        let claim = Claim::new(count, Location::caller());
-        Wait::new(Request::new(semaphore.clone(), claim))
+    pub fn acquire_owned(
+        semaphore: &Arc<Self>,
+        count: u32,
+    ) -> Wait<impl Op<Output = Result<OwnedPermit, AcquireError>> + use<>> {
+        Wait::new(Self::request(semaphore.clone(), count))
     }
 
     /// Takes `count` permits if they can be had now. It stands in no line, and
@@ -316,8 +321,8 @@ impl Semaphore {
 
     /// What [`acquire`](Self::acquire) waits with.
     #[track_caller]
-    pub(crate) fn request(&self, count: u32) -> Acquire<'_> {
-        Request::new(self, Claim::new(count, Location::caller()))
+    pub(crate) fn request<S: Deref<Target = Self>>(semaphore: S, count: u32) -> Acquire<S> {
+        Acquire::new(semaphore, Claim::new(count, Location::caller()))
     }
 
     /// Takes `count` permits at once, there or not: what is missing is a debt.
@@ -379,11 +384,6 @@ impl Semaphore {
             Admission::NotNow => Err(TryAcquireError::NoPermits),
             Admission::Refused(error) => Err(error.into()),
         }
-    }
-
-    /// Whether one who is not in the queue could soon be served.
-    fn worth_a_look(&self) -> bool {
-        !(self.is_closed() || self.word.is_shut())
     }
 }
 

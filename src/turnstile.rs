@@ -44,21 +44,24 @@
 //! 7. A service is finished also if a waker panics (`Session::settle`).
 
 mod queue;
+mod request;
 mod word;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::ops::Deref;
 use std::task::Waker;
 
 pub(crate) use self::queue::WaitQueue;
 pub use self::queue::WaiterState;
+pub(crate) use self::request::Request;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
-use crate::wait::{Guarded, Session, Spare, Ticket, WakeBatch};
+use crate::wait::{Guarded, SELDOM, Session, Spare, Ticket, WakeBatch, back_off};
 
 /// What one asks for.
-pub(crate) trait Claim: Copy {
+pub(crate) trait Claim: Copy + Unpin {
     /// What several add up to, so that nobody has to walk the queue for it.
     type Sum: Copy;
 
@@ -92,6 +95,16 @@ pub(crate) trait Turnstile: Sized {
     type Refusal;
     /// What else stands under the lock.
     type State;
+    /// What a [`Request`] by a handle gives.
+    type Output<H: Deref<Target = Self>>;
+
+    fn granted<H: Deref<Target = Self>>(
+        handle: H,
+        claim: Self::Claim,
+        grant: Self::Grant,
+    ) -> Self::Output<H>;
+
+    fn refused<H: Deref<Target = Self>>(refusal: Self::Refusal) -> Self::Output<H>;
 
     fn queue(&self) -> &Guarded<WaitQueue<Self>>;
 
@@ -100,6 +113,24 @@ pub(crate) trait Turnstile: Sized {
 
     /// As [`Word::nobody_waits`].
     fn nobody_waits(&self);
+
+    /// Whether the bound, or a close, keeps out whoever is not in the queue.
+    fn is_shut(&self) -> bool;
+
+    /// Takes without the lock, if that can be.
+    fn take_now(&self, claim: Self::Claim) -> Option<Self::Grant>;
+
+    /// Looks for a moment, ever less often, before one joins the queue.
+    #[cold]
+    fn insist(&self, claim: Self::Claim) -> Option<Self::Grant> {
+        back_off(SELDOM, || !self.is_shut(), || self.take_now(claim))
+    }
+
+    /// A thread looks whether it was granted, before it looks from its place in the queue.
+    #[cold]
+    fn glance(&self, _ticket: Ticket, _claim: Self::Claim) -> Option<Self::Grant> {
+        None
+    }
 
     /// Under the lock: takes for one who is not in the queue, by the bound, or
     /// leaves WAITERS in the very word that had too little, if it is to wait.

@@ -91,7 +91,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation that may have to wait, as in `Wait<Acquire<'_>>`. It cannot be
+/// An operation that may have to wait, and that a [`Wait`] is of. It cannot be
 /// implemented outside this crate.
 pub trait Op: sealed::Sealed + Unpin {
     /// What the wait gives.

@@ -5,7 +5,7 @@
 
 use arbitrary::Arbitrary;
 use conversant::lock_table::{
-    Deadlock, LockError, LockTable, Owner, OwnerId, ReleaseError, Resource, Savepoint,
+    Deadlock, LockError, LockTable, Owner, OwnerId, Priority, ReleaseError, Resource, Savepoint,
 };
 use conversant::modes::Mode;
 use conversant::wait::{Op, Wait};

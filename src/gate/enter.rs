@@ -3,6 +3,7 @@
 use std::task::{Context, Poll};
 
 use super::state::start;
+use super::word::Fast;
 use super::{Handle, Ticket, TierGate};
 use crate::sync::spin_loop;
 use crate::wait::{Op, back_off, sealed};
@@ -38,7 +39,7 @@ impl<G: Handle> Op for Enter<'_, G> {
 
     #[inline]
     fn at_once(&mut self) -> Option<()> {
-        self.ticket.try_enter_fast().then_some(())
+        (self.ticket.enter_fast() == Fast::Done).then_some(())
     }
 
     fn attempt(&mut self) -> Option<()> {

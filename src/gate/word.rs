@@ -20,8 +20,6 @@
 //! read-modify-writes, which continue its release sequence; who writes under the lock has read by
 //! an Acquire and writes by a Release.
 
-use std::fmt;
-
 use crate::sync::{AtomicU64, Ordering, model_size};
 use crate::tiers::Tiers;
 
@@ -37,7 +35,7 @@ const TIER: u32 = 32;
 pub(super) const MOST: u64 = model_size(COUNT as usize, 2) as u64;
 
 /// What it says at one moment.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bits(u64);
 
 /// The result of an attempt without the lock.
@@ -286,18 +284,5 @@ impl Word {
     pub(super) fn give(&self, tiers: &Tiers) {
         // Release: what `take` acquired, and the leave or enter that is now in the state.
         self.0.store(Bits::of(tiers).0, Ordering::Release);
-    }
-}
-
-impl fmt::Debug for Bits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bits")
-            .field("tier", &self.tier())
-            .field("inside", &self.inside())
-            .field("outside", &self.outside())
-            .field("more", &self.has(MORE))
-            .field("drain", &self.has(DRAIN))
-            .field("slow", &self.has(SLOW))
-            .finish()
     }
 }

@@ -13,15 +13,6 @@ use crate::sync::Arc;
 use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile};
 use crate::wait::{Op, Spare, Ticket, Wait, sealed};
 
-/// A way to hold a lock: by reference, or shared. Closed, so that a handle leads
-/// to the same lock whenever it is followed.
-pub trait Handle: Deref<Target = IntentLock> + Unpin + sealed::Sealed {}
-
-impl sealed::Sealed for &IntentLock {}
-impl Handle for &IntentLock {}
-impl sealed::Sealed for Arc<IntentLock> {}
-impl Handle for Arc<IntentLock> {}
-
 /// One mode of an [`IntentLock`], released on drop.
 ///
 /// What was done before the release is visible to whoever is granted a mode that
@@ -38,7 +29,7 @@ impl Handle for Arc<IntentLock> {}
 /// Dropping and a downgrade never do: a waker that they wake and that panics
 /// stops nobody.
 #[must_use = "the mode is released when this is dropped"]
-pub struct Guard<L: Handle> {
+pub struct Guard<L: Deref<Target = IntentLock>> {
     lock: L,
     mode: Mode,
     place: Place,
@@ -49,7 +40,7 @@ pub struct Guard<L: Handle> {
 /// A [`Guard`] that keeps its lock alive.
 pub type OwnedGuard = Guard<Arc<IntentLock>>;
 
-impl<L: Handle> Guard<L> {
+impl<L: Deref<Target = IntentLock>> Guard<L> {
     /// Of a mode that has just been taken.
     #[inline]
     pub(super) fn of(lock: L, mode: Mode, place: Place) -> Self {
@@ -104,7 +95,10 @@ impl<L: Handle> Guard<L> {
     /// assert_eq!(guard.mode(), Mode::Six);
     /// # Ok::<(), conversant::intent::Deadlock>(())
     /// ```
-    pub fn convert(&mut self, mode: Mode) -> Wait<impl Op<Output = Result<(), Deadlock>>> {
+    pub fn convert(&mut self, mode: Mode) -> Wait<impl Op<Output = Result<(), Deadlock>>>
+    where
+        L: Unpin,
+    {
         self.cancel_conversion();
         let asked = self.mode.join(mode);
         Wait::new(Convert::new(self, asked))
@@ -257,7 +251,7 @@ impl<L: Handle> Guard<L> {
     }
 }
 
-impl<L: Handle> Drop for Guard<L> {
+impl<L: Deref<Target = IntentLock>> Drop for Guard<L> {
     #[inline(always)]
     fn drop(&mut self) {
         self.cancel_conversion();
@@ -265,7 +259,7 @@ impl<L: Handle> Drop for Guard<L> {
     }
 }
 
-impl<L: Handle> fmt::Debug for Guard<L> {
+impl<L: Deref<Target = IntentLock>> fmt::Debug for Guard<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
             .field("mode", &self.mode)
@@ -275,20 +269,20 @@ impl<L: Handle> fmt::Debug for Guard<L> {
 
 /// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
 #[derive(Debug)]
-pub struct Convert<'a, L: Handle> {
+pub struct Convert<'a, L: Deref<Target = IntentLock>> {
     guard: &'a mut Guard<L>,
     asked: Mode,
 }
 
-impl<'a, L: Handle> Convert<'a, L> {
+impl<'a, L: Deref<Target = IntentLock>> Convert<'a, L> {
     pub(super) fn new(guard: &'a mut Guard<L>, asked: Mode) -> Self {
         Self { guard, asked }
     }
 }
 
-impl<L: Handle> sealed::Sealed for Convert<'_, L> {}
+impl<L: Deref<Target = IntentLock>> sealed::Sealed for Convert<'_, L> {}
 
-impl<L: Handle> Op for Convert<'_, L> {
+impl<L: Deref<Target = IntentLock> + Unpin> Op for Convert<'_, L> {
     type Output = Result<(), Deadlock>;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deadlock>> {

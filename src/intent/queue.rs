@@ -9,17 +9,19 @@
 //! its leaving the queue lets them go on, and then UNNOTIFIED is set again or the
 //! queue served.
 
+use std::ops::Deref;
 use std::task::Waker;
 
 use super::bits::{Ask, is_strong};
 use super::claim::{Claim, Elsewhere, Queue, set_of};
 use super::error::Deadlock;
+use super::guard::Guard;
 use super::stripes::Stripes;
 use super::word::Enter;
 use super::{IntentLock, Place};
 use crate::modes::{Mode, modes_in};
 use crate::turnstile::{Admission, AdmissionOf, Turnstile};
-use crate::wait::{Guarded, Ticket, WakeBatch};
+use crate::wait::{Guarded, SELDOM, Ticket, WakeBatch, back_off};
 
 /// What those further ahead in a pass mean to those behind.
 #[derive(Default)]
@@ -67,6 +69,16 @@ impl Turnstile for IntentLock {
     type Refusal = Deadlock;
     /// The holders for whom there is no room in the word.
     type State = Elsewhere;
+    type Output<L: Deref<Target = Self>> = Guard<L>;
+
+    #[inline]
+    fn granted<L: Deref<Target = Self>>(lock: L, claim: Claim, place: Place) -> Guard<L> {
+        Guard::of(lock, claim.ask, place)
+    }
+
+    fn refused<L: Deref<Target = Self>>(_: Deadlock) -> Guard<L> {
+        unreachable!("what is not a conversion is not refused")
+    }
 
     fn queue(&self) -> &Guarded<Queue> {
         &self.queue
@@ -78,6 +90,22 @@ impl Turnstile for IntentLock {
 
     fn nobody_waits(&self) {
         self.word.nobody_waits();
+    }
+
+    fn is_shut(&self) -> bool {
+        self.word.is_shut()
+    }
+
+    #[inline(always)]
+    fn take_now(&self, claim: Claim) -> Option<Place> {
+        IntentLock::take(self, claim.ask)
+    }
+
+    fn insist(&self, claim: Claim) -> Option<Place> {
+        // It may conflict with nothing, and the lock must only be asked.
+        let asked = self.is_exact_under_the_lock();
+        let place = asked.then(|| self.take_exactly(claim.ask)).flatten();
+        place.or_else(|| back_off(SELDOM, || !self.is_shut(), || self.take_now(claim)))
     }
 
     /// Where a conversion is counted may change even if there is nothing for it.

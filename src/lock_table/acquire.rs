@@ -5,13 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll, Waker};
 
 use super::Resource;
-use super::error::{Deadlock, LockError, Owners, TryLockError};
+use super::error::{LockError, Owners};
 use super::index::Room;
 use super::owner::Owner;
-use super::wait_table::Outcome;
+use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::trace;
-use crate::wait::{Op, SELDOM, Wait, back_off, look_twice, sealed};
+use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
@@ -89,9 +89,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Errors
     ///
-    /// [`TryLockError::WouldBlock`], [`Closed`](TryLockError::Closed),
-    /// [`TooDeep`](TryLockError::TooDeep), [`OwnAncestor`](TryLockError::OwnAncestor).
-    pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), TryLockError> {
+    /// [`LockError::WouldBlock`], [`Closed`](LockError::Closed),
+    /// [`TooDeep`](LockError::TooDeep), [`OwnAncestor`](LockError::OwnAncestor).
+    pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), LockError<K>> {
         self.abort_pending();
         Lock::new(self, Some((resource.clone(), mode))).try_now()
     }
@@ -108,23 +108,15 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
     }
 
-    /// Takes all of it now, or nothing.
-    pub(super) fn try_now(mut self) -> Result<(), TryLockError> {
-        let result = match self.take() {
-            Ok(Room::Busy) => self.acquire(&mut None),
-            Ok(Room::Free) => Poll::Ready(Ok(())),
-            Ok(Room::Held | Room::Kept | Room::Revoked) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error)),
-        };
-        match result {
-            Poll::Ready(Ok(())) => Ok(()),
-            Poll::Ready(Err(LockError::Closed)) => Err(TryLockError::Closed),
-            Poll::Ready(Err(LockError::TooDeep)) => Err(TryLockError::TooDeep),
-            Poll::Ready(Err(LockError::OwnAncestor)) => Err(TryLockError::OwnAncestor),
-            // What it took is put back on drop.
-            Poll::Ready(Err(LockError::Deadlock(_))) | Poll::Pending => {
-                Err(TryLockError::WouldBlock)
-            }
+    /// Takes all of it now, or nothing: what it took of it is put back on drop.
+    pub(super) fn try_now(mut self) -> Result<(), LockError<K>> {
+        match self.take()? {
+            Room::Free => Ok(()),
+            Room::Held | Room::Kept | Room::Revoked => Err(LockError::WouldBlock),
+            Room::Busy => match self.acquire(&mut None) {
+                Poll::Ready(result) => result,
+                Poll::Pending => Err(LockError::WouldBlock),
+            },
         }
     }
 
@@ -144,8 +136,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             owner.plan_one(key.clone(), *mode);
             self.asked = None;
         }
-        if let Some(error) = owner.path.unfit {
-            return Err(LockError::at_once(error));
+        if let Some(error) = owner.path.unfit.take() {
+            return Err(error);
         }
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
@@ -183,31 +175,30 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             owner.give_up_kept();
         }
         // From here on the table may hold something that is not in our holds.
-        (owner.pending, owner.seated) = (true, true);
-        let begins = !std::mem::replace(begun, true);
-        let (id, locks, retries) = (owner.id, owner.holds.real, owner.retries);
+        owner.pending = true;
+        let begins = (!std::mem::replace(begun, true)).then(|| OwnerState {
+            born: owner.born,
+            priority: owner.priority(),
+            retries: owner.retries,
+            held: owner.holds.real,
+            wait: None,
+            done: Vec::new(),
+        });
+        let (id, shards) = (owner.id, &owner.shared.shards);
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
-        let (shards, owners) = (&owner.shared.shards, &owner.shared.owners);
         let mut queued = None;
-        let outcome = owner.shared.with_state(|waits, wakes| {
-            if begins {
-                let standing = owners.get(id).expect("an owner that lives");
-                waits.begin(id, standing, (locks, retries));
-            }
-            match waits.take_outcome(id) {
-                None if waits.is_waiting(id) => {
-                    waits.replace_waker(id, waker);
-                    return None;
-                }
-                Some(Outcome::Granted) => path.granted(),
+        let mut advance = |waits: &mut WaitTable<K>, wakes: &mut WakeBatch| {
+            match waits.look(id, waker) {
+                Some(Poll::Pending) => return None,
+                Some(Poll::Ready(Outcome::Granted)) => path.granted(),
+                Some(Poll::Ready(ended)) => return Some(ended),
                 None => {}
-                ended => return ended,
             }
             if waits.is_closed() {
                 waits.abort(id);
                 return Some(Outcome::Closed);
             }
-            let mut locked = path.lock(shards, id, gone);
+            let (mut locked, _) = path.lock(shards, id, gone);
             let Some(busy) = path.advance(waits, &mut locked, id) else {
                 return Some(Outcome::Granted);
             };
@@ -216,6 +207,16 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             waits.enqueue(&mut locked, (id, busy), waker);
             drop(locked);
             waits.break_cycles(id, wakes).map(Outcome::Deadlock)
+        };
+        let outcome = owner.shared.with_state(|waits, wakes| {
+            if let Some(state) = begins {
+                waits.begin(id, state);
+            }
+            let outcome = advance(waits, wakes);
+            if outcome.is_some() {
+                waits.end(id);
+            }
+            outcome
         });
         let result = match outcome {
             None => {
@@ -231,8 +232,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
             Some(Outcome::Closed) => Err(LockError::Closed),
             Some(Outcome::Deadlock(report)) => {
                 trace::deadlock(&report.victim, &Owners(&report.cycle));
-                let deadlock = Deadlock::from_report(&report);
-                Err(LockError::Deadlock(Box::new(deadlock)))
+                Err(LockError::Deadlock(report))
             }
         };
         owner.pending = false;

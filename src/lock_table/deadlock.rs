@@ -18,15 +18,15 @@
 //! keeps. The search is repeated until no circle is left.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, VecDeque};
 
-use super::error::{Deadlock, Link, Report};
-use super::node::Node;
-use super::owners::Standing;
-use super::queue::{Position, Request};
+use super::error::{Deadlock, Link};
+use super::owners::OwnerKey;
+use super::queue::{Node, Position, Request};
 use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
-use crate::slab::{Key, Slab};
+use crate::slab::{self, Slab};
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -39,7 +39,11 @@ const REMEMBERED: usize = 16;
 impl<K> WaitTable<K> {
     /// Breaks all circles through an owner that has begun to wait. Gives the report if that owner
     /// is a victim itself: it waits no more, and has nothing of what it asked for.
-    pub(super) fn break_cycles(&mut self, owner: Key, wakes: &mut WakeBatch) -> Option<Report<K>> {
+    pub(super) fn break_cycles(
+        &mut self,
+        owner: OwnerKey,
+        wakes: &mut WakeBatch,
+    ) -> Option<Arc<Deadlock<K>>> {
         while let Some(circle) = self.circle(owner) {
             let cycle = self.describe(&circle);
             let victim = self.victim(&circle);
@@ -64,13 +68,10 @@ impl<K> WaitTable<K> {
 
     /// Lowest priority, then fewest locks, then youngest; of one priority those who have not begun
     /// anew so often come first.
-    fn victim(&self, circle: &[Key]) -> Key {
-        let rank = |owner: &&Key| {
+    fn victim(&self, circle: &[OwnerKey]) -> OwnerKey {
+        let rank = |owner: &&OwnerKey| {
             let state = self.owners.get(owner);
-            state.map(|s| {
-                let Standing { priority, born } = s.standing;
-                (priority, s.retries, s.locks, Reverse(born))
-            })
+            state.map(|s| (s.priority.get(), s.retries, s.locks(), Reverse(s.born)))
         };
         let victim = circle.iter().min_by_key(rank);
         *victim.expect("a circle has owners")
@@ -79,7 +80,7 @@ impl<K> WaitTable<K> {
     /// Whether somebody may wait for an owner that has begun to wait, as it holds something that
     /// somebody waits for; it does where its request is ahead of others, too. O(resources that
     /// somebody waits for); where that is more than a search would see at first, it says yes.
-    fn may_be_waited_for(&self, owner: Key) -> bool {
+    fn may_be_waited_for(&self, owner: OwnerKey) -> bool {
         let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
         let Some(node) = wait.and_then(|wait| self.nodes.get(wait.node)) else {
@@ -91,16 +92,15 @@ impl<K> WaitTable<K> {
     }
 
     /// A shortest circle through `start`: each waits for the next, and the last for the first.
-    fn circle(&mut self, start: Key) -> Option<Vec<Key>> {
+    fn circle(&mut self, start: OwnerKey) -> Option<Vec<OwnerKey>> {
         if !self.may_be_waited_for(start) {
             return None;
         }
-        self.searches += 1;
         let mut search = Search {
             nodes: &self.nodes,
-            owners: &mut self.owners,
-            number: self.searches,
+            owners: &self.owners,
             start,
+            reached: HashMap::new(),
             frontier: VecDeque::from([start]),
             seen: HashMap::new(),
         };
@@ -113,10 +113,10 @@ impl<K> WaitTable<K> {
     }
 
     /// The circle with all that explains it.
-    fn describe(&self, circle: &[Key]) -> Vec<Link<Arc<K>>> {
+    fn describe(&self, circle: &[OwnerKey]) -> Vec<Link<K>> {
         let next = circle.iter().cycle().skip(1);
         let pairs = circle.iter().zip(next);
-        let edge = |(&owner, &blocked_by): (&Key, &Key)| {
+        let edge = |(&owner, &blocked_by): (&OwnerKey, &OwnerKey)| {
             let wait = self.owners.get(&owner)?.wait.as_ref()?;
             let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
             let request = Request { owner, mode: asks };
@@ -137,18 +137,19 @@ impl<K> WaitTable<K> {
 
 struct Search<'a, K> {
     nodes: &'a Slab<Node<K>>,
-    owners: &'a mut BTreeMap<Key, OwnerState<K>>,
-    number: u64,
-    start: Key,
-    frontier: VecDeque<Key>,
+    owners: &'a BTreeMap<OwnerKey, OwnerState<K>>,
+    start: OwnerKey,
+    /// Who was reached, and from whom first.
+    reached: HashMap<OwnerKey, OwnerKey>,
+    frontier: VecDeque<OwnerKey>,
     /// How far each queue has been looked through for conflicts with each mode. Requests of one
     /// mode have the same blockers, but for those between them and but for themselves.
-    seen: HashMap<(Key, Mode), Position>,
+    seen: HashMap<(slab::Key, Mode), Position>,
 }
 
 impl<K> Search<'_, K> {
     /// Reaches all that this owner waits for; true if it waits for the start.
-    fn visit(&mut self, owner: Key) -> bool {
+    fn visit(&mut self, owner: OwnerKey) -> bool {
         let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
@@ -184,26 +185,21 @@ impl<K> Search<'_, K> {
         false
     }
 
-    fn reach(&mut self, owner: Key, from: Key) {
-        let Some(state) = self.owners.get_mut(&owner) else {
-            return;
-        };
-        if state.reached != self.number && state.wait.is_some() && owner != self.start {
-            state.reached = self.number;
-            state.from = Some(from);
+    fn reach(&mut self, owner: OwnerKey, from: OwnerKey) {
+        let state = self.owners.get(&owner);
+        if owner != self.start
+            && state.is_some_and(|state| state.wait.is_some())
+            && let Entry::Vacant(new) = self.reached.entry(owner)
+        {
+            new.insert(from);
             self.frontier.push_back(owner);
         }
     }
 
     /// How `last` was reached from the start, both included.
-    fn way_to(&self, last: Key) -> Vec<Key> {
-        let mut way = vec![last];
-        while let Some(&at) = way.last()
-            && at != self.start
-            && let Some(from) = self.owners.get(&at).and_then(|state| state.from)
-        {
-            way.push(from);
-        }
+    fn way_to(&self, last: OwnerKey) -> Vec<OwnerKey> {
+        let mut way: Vec<_> =
+            std::iter::successors(Some(last), |at| self.reached.get(at).copied()).collect();
         way.reverse();
         way
     }

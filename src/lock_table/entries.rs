@@ -13,6 +13,7 @@ use hashbrown::HashTable;
 
 use super::holders::Holders;
 use super::name::{Gone, Name};
+use super::owners::OwnerKey;
 use crate::modes::Mode;
 use crate::slab::Key;
 
@@ -69,7 +70,7 @@ impl<K> Entry<K> {
 
     /// Begins, held by one.
     #[inline(always)]
-    fn begin(&mut self, id: NodeId, name: K, owner: Key, mode: Mode) {
+    fn begin(&mut self, id: NodeId, name: K, owner: OwnerKey, mode: Mode) {
         self.id = id;
         self.name = Name::Own(name);
         self.holders.set_first(owner, mode);
@@ -85,7 +86,7 @@ impl<K> Entry<K> {
 
     /// Whether an owner can have it in this mode, and nobody waits.
     #[inline]
-    pub(super) fn has_room(&self, owner: Key, mode: Mode) -> bool {
+    pub(super) fn has_room(&self, owner: OwnerKey, mode: Mode) -> bool {
         self.busy.is_none() && self.holders.fit(owner, mode)
     }
 }
@@ -146,7 +147,7 @@ impl<K> Entries<K> {
 
     /// Of a resource that has none.
     #[inline(always)]
-    pub(super) fn insert(&mut self, hash: u64, name: K, owner: Key, mode: Mode) -> NodeId {
+    pub(super) fn insert(&mut self, hash: u64, name: K, owner: OwnerKey, mode: Mode) -> NodeId {
         self.born += 1;
         let stamp = self.born;
         let id = NodeId { stamp, hash };
@@ -159,7 +160,7 @@ impl<K> Entries<K> {
     }
 
     #[inline(never)]
-    fn insert_in_rest(&mut self, id: NodeId, name: K, owner: Key, mode: Mode) {
+    fn insert_in_rest(&mut self, id: NodeId, name: K, owner: OwnerKey, mode: Mode) {
         let mut entry = Entry::new();
         entry.begin(id, name, owner, mode);
         self.rest

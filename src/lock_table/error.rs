@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use super::node::Cause;
+use super::owners::OwnerKey;
+use super::queue::Cause;
 use crate::modes::Mode;
-use crate::slab::Key;
 use crate::sync::Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
@@ -15,45 +15,22 @@ use crate::sync::Arc;
 pub struct OwnerId {
     /// The table's number.
     pub(super) table: u64,
-    pub(super) key: Key,
+    pub(super) key: OwnerKey,
 }
 
 /// Why a request was not granted. The owner holds what it held before it asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockError<K> {
-    /// Waiting would have lasted for ever, and this owner was chosen to give up.
-    Deadlock(Box<Deadlock<K>>),
-    /// The table is closed.
-    Closed,
-    /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
-    TooDeep,
-    /// The resource is its own parent, or another ancestor of its own.
-    OwnAncestor,
-}
-
-/// Why a request was not granted at once. The owner holds what it held before it asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryLockError {
-    /// It would have to wait.
+    /// It would have to wait: of a request that does not.
     WouldBlock,
+    /// Waiting would have lasted for ever, and this owner was chosen to give up.
+    Deadlock(Arc<Deadlock<K>>),
     /// The table is closed.
     Closed,
     /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
     TooDeep,
     /// The resource is its own parent, or another ancestor of its own.
     OwnAncestor,
-}
-
-impl<K> LockError<K> {
-    /// Of what no wait would help.
-    pub(super) fn at_once(error: TryLockError) -> Self {
-        match error {
-            TryLockError::WouldBlock => unreachable!("a wait would help"),
-            TryLockError::Closed => Self::Closed,
-            TryLockError::TooDeep => Self::TooDeep,
-            TryLockError::OwnAncestor => Self::OwnAncestor,
-        }
-    }
 }
 
 /// Why nothing was released or downgraded. Nothing has changed.
@@ -83,8 +60,8 @@ pub struct Deadlock<K> {
 pub struct Link<K> {
     /// Who waits.
     pub owner: OwnerId,
-    /// For what.
-    pub resource: K,
+    /// For what: the name that the table has, so that it need not be cloned.
+    pub resource: Arc<K>,
     /// The mode that it would hold then.
     pub asks: Mode,
     /// The mode that it holds already.
@@ -95,28 +72,6 @@ pub struct Link<K> {
     pub in_mode: Mode,
     /// Whether that one has it or waits ahead.
     pub cause: Cause,
-}
-
-/// As the table keeps it, so that no resource is cloned under its lock.
-pub(super) type Report<K> = Arc<Deadlock<Arc<K>>>;
-
-impl<K: Clone> Deadlock<K> {
-    /// Clones the resources, so not under the table's lock.
-    pub(super) fn from_report(report: &Report<K>) -> Self {
-        let link = |link: &Link<Arc<K>>| Link {
-            owner: link.owner,
-            resource: K::clone(&link.resource),
-            asks: link.asks,
-            holds: link.holds,
-            blocked_by: link.blocked_by,
-            in_mode: link.in_mode,
-            cause: link.cause,
-        };
-        Self {
-            victim: report.victim,
-            cycle: report.cycle.iter().map(link).collect(),
-        }
-    }
 }
 
 impl fmt::Debug for OwnerId {
@@ -171,28 +126,14 @@ impl<K> fmt::Display for Owners<'_, K> {
     }
 }
 
-const CLOSED: &str = "the lock table is closed";
-const TOO_DEEP: &str = "the resource has too many ancestors";
-const OWN_ANCESTOR: &str = "the resource is its own ancestor";
-
 impl<K: fmt::Debug> fmt::Display for LockError<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Deadlock(deadlock) => fmt::Display::fmt(deadlock, f),
-            Self::Closed => f.write_str(CLOSED),
-            Self::TooDeep => f.write_str(TOO_DEEP),
-            Self::OwnAncestor => f.write_str(OWN_ANCESTOR),
-        }
-    }
-}
-
-impl fmt::Display for TryLockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WouldBlock => "the lock would have to be waited for",
-            Self::Closed => CLOSED,
-            Self::TooDeep => TOO_DEEP,
-            Self::OwnAncestor => OWN_ANCESTOR,
+            Self::Deadlock(deadlock) => return fmt::Display::fmt(deadlock, f),
+            Self::Closed => "the lock table is closed",
+            Self::TooDeep => "the resource has too many ancestors",
+            Self::OwnAncestor => "the resource is its own ancestor",
         })
     }
 }
@@ -210,5 +151,4 @@ impl fmt::Display for ReleaseError {
 
 impl<K: fmt::Debug> Error for Deadlock<K> {}
 impl<K: fmt::Debug> Error for LockError<K> {}
-impl Error for TryLockError {}
 impl Error for ReleaseError {}

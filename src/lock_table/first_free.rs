@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::Resource;
 use super::acquire::Lock;
-use super::error::{LockError, TryLockError};
+use super::error::LockError;
 use super::owner::Owner;
 use crate::modes::Mode;
 use crate::wait::{Op, Wait, sealed};
@@ -31,14 +31,14 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = &'k K>,
         mode: Mode,
-    ) -> Result<Option<usize>, TryLockError>
+    ) -> Result<Option<usize>, LockError<K>>
     where
         K: 'k,
     {
         for (position, resource) in resources.into_iter().enumerate() {
             match self.try_lock(resource, mode) {
                 Ok(()) => return Ok(Some(position)),
-                Err(TryLockError::WouldBlock) => {}
+                Err(LockError::WouldBlock) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -110,8 +110,7 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
                 self.all = None;
                 None
             }
-            Ok(found) => Some(Ok(found)),
-            Err(error) => Some(Err(LockError::at_once(error))),
+            found => Some(found),
         }
     }
 

@@ -10,8 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use super::owners::OwnerKey;
 use crate::modes::Mode;
-use crate::slab::Key;
 
 const FEW: usize = 3;
 
@@ -19,13 +19,13 @@ const FEW: usize = 3;
 #[repr(C)]
 pub(super) struct Holders {
     len: u32,
-    few: [Option<(Key, Mode)>; FEW],
+    few: [Option<(OwnerKey, Mode)>; FEW],
     many: Option<Box<Many>>,
 }
 
 #[derive(Default)]
 struct Many {
-    map: BTreeMap<Key, Mode>,
+    map: BTreeMap<OwnerKey, Mode>,
     counts: [u32; Mode::ALL.len()],
 }
 
@@ -40,7 +40,7 @@ impl Holders {
 
     /// Of an owner, where nobody is.
     #[inline]
-    pub(super) fn set_first(&mut self, owner: Key, mode: Mode) {
+    pub(super) fn set_first(&mut self, owner: OwnerKey, mode: Mode) {
         self.len = 1;
         self.few[0] = Some((owner, mode));
     }
@@ -56,7 +56,7 @@ impl Holders {
 
     /// Of an owner that held nothing.
     #[inline]
-    pub(super) fn add(&mut self, owner: Key, mode: Mode) {
+    pub(super) fn add(&mut self, owner: OwnerKey, mode: Mode) {
         self.len += 1;
         match self.few.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = Some((owner, mode)),
@@ -66,7 +66,7 @@ impl Holders {
 
     /// This one holds nothing any more.
     #[inline]
-    pub(super) fn leave(&mut self, owner: Key) {
+    pub(super) fn leave(&mut self, owner: OwnerKey) {
         match &mut self.few[0] {
             Some((first, _)) if *first == owner => {
                 self.len -= 1;
@@ -76,16 +76,16 @@ impl Holders {
         }
     }
 
-    pub(super) fn held(&self, owner: Key) -> Option<Mode> {
+    pub(super) fn held(&self, owner: OwnerKey) -> Option<Mode> {
         let few = self.few.iter().flatten().find(|(who, _)| *who == owner);
         let many = || self.many.as_ref()?.map.get(&owner).copied();
         few.map(|&(_, mode)| mode).or_else(many)
     }
 
     /// Sets what an owner holds; returns what it held.
-    pub(super) fn set(&mut self, owner: Key, mode: Option<Mode>) -> Option<Mode> {
+    pub(super) fn set(&mut self, owner: OwnerKey, mode: Option<Mode>) -> Option<Mode> {
         let is_owner =
-            |place: &&mut Option<(Key, Mode)>| place.is_some_and(|(who, _)| who == owner);
+            |place: &&mut Option<(OwnerKey, Mode)>| place.is_some_and(|(who, _)| who == owner);
         if let Some(place) = self.few.iter_mut().find(is_owner) {
             self.len -= u32::from(mode.is_none());
             let before = place.map(|(_, mode)| mode);
@@ -108,14 +108,14 @@ impl Holders {
 
     /// Whether what all but this owner hold is compatible with `mode`.
     #[inline]
-    pub(super) fn fit(&self, owner: Key, mode: Mode) -> bool {
-        let clear = |&(who, held): &(Key, Mode)| who == owner || held.compatible(mode);
+    pub(super) fn fit(&self, owner: OwnerKey, mode: Mode) -> bool {
+        let clear = |&(who, held): &(OwnerKey, Mode)| who == owner || held.compatible(mode);
         self.few.iter().flatten().all(clear)
             && self.many.as_ref().is_none_or(|many| many.fit(owner, mode))
     }
 
     /// Those who hold what conflicts with `mode`. A step for each in the map, if any of them does.
-    pub(super) fn conflicting(&self, mode: Mode) -> impl Iterator<Item = Key> {
+    pub(super) fn conflicting(&self, mode: Mode) -> impl Iterator<Item = OwnerKey> {
         let few = self.few.iter().flatten().copied();
         let many = self.many.iter().filter(move |many| !many.fits(mode, None));
         let many = many.flat_map(|many| many.map.iter().map(|(&owner, &held)| (owner, held)));
@@ -126,7 +126,7 @@ impl Holders {
     }
 
     /// In no particular order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Mode)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (OwnerKey, Mode)> {
         let many = self.many.iter().flat_map(|many| &many.map);
         let few = self.few.iter().flatten().copied();
         few.chain(many.map(|(&owner, &mode)| (owner, mode)))
@@ -134,7 +134,7 @@ impl Holders {
 }
 
 impl Many {
-    fn set(&mut self, owner: Key, mode: Option<Mode>) -> Option<Mode> {
+    fn set(&mut self, owner: OwnerKey, mode: Option<Mode>) -> Option<Mode> {
         let before = match mode {
             Some(mode) => self.map.insert(owner, mode),
             None => self.map.remove(&owner),
@@ -148,7 +148,7 @@ impl Many {
         before
     }
 
-    fn fit(&self, owner: Key, mode: Mode) -> bool {
+    fn fit(&self, owner: OwnerKey, mode: Mode) -> bool {
         self.fits(mode, self.map.get(&owner).copied())
     }
 

@@ -332,7 +332,7 @@ impl<K> Holds<K> {
 
     /// What was granted last, if no more is held than that and a parent that can rest then.
     pub(super) fn only(&self) -> Option<HoldId> {
-        let id = self.slots.last()?;
+        let id = self.slots.recent()?;
         let HoldKind::Real { mode, parent, .. } = self.slots.get(id).kind else {
             return None;
         };

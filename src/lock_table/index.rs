@@ -4,10 +4,11 @@
 //! looked for, which changes nothing. Names
 //! that are no longer needed are given out; none is cloned.
 
-use super::bias::Biases;
 use super::entries::{Entries, Entry, NodeId};
 use super::holders::Holders;
+use super::kept::Biases;
 use super::name::Gone;
+use super::owners::OwnerKey;
 use crate::modes::Mode;
 use crate::slab::Key;
 
@@ -49,7 +50,7 @@ impl<K> Index<K> {
     pub(super) fn look(
         &mut self,
         (hash, is_it): (u64, impl Fn(&Entry<K>) -> bool),
-        (owner, mode): (Key, Mode),
+        (owner, mode): (OwnerKey, Mode),
     ) -> (Option<NodeId>, Room) {
         let Some(found) = self.entries.find(hash, is_it) else {
             return (None, Room::Free);
@@ -71,7 +72,7 @@ impl<K> Index<K> {
     pub(super) fn revoke(
         &mut self,
         id: NodeId,
-        (owner, mode): (Key, Mode),
+        (owner, mode): (OwnerKey, Mode),
         gone: &mut Gone<K>,
     ) -> (Option<NodeId>, Room) {
         let Some(entry) = self.entries.get_mut(id) else {
@@ -96,7 +97,7 @@ impl<K> Index<K> {
 
     /// What an owner holds of an entry that is not busy becomes this.
     #[inline]
-    pub(super) fn raise(&mut self, id: NodeId, owner: Key, mode: Mode) {
+    pub(super) fn raise(&mut self, id: NodeId, owner: OwnerKey, mode: Mode) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.holders.set(owner, Some(mode));
         }
@@ -114,13 +115,14 @@ impl<K> Index<K> {
     }
 
     /// Lowers what an owner holds; gives the node if the entry is busy, and nothing has changed.
-    /// What the owner kept has ended, or was taken away before.
+    /// If it may keep it and holds nothing any more, it does so no longer.
     #[inline(always)]
     pub(super) fn lower(
         &mut self,
         id: NodeId,
-        owner: Key,
+        owner: OwnerKey,
         mode: Option<Mode>,
+        keeps: bool,
         gone: &mut Gone<K>,
     ) -> Option<Key> {
         let entry = self.entries.get_mut(id)?;
@@ -130,6 +132,9 @@ impl<K> Index<K> {
         match mode {
             Some(_) => drop(entry.holders.set(owner, mode)),
             None => entry.holders.leave(owner),
+        }
+        if keeps && mode.is_none() {
+            self.biases.end(id, owner);
         }
         if entry.holders.is_empty() {
             self.entries.remove(id, gone);

@@ -6,12 +6,13 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use super::error::{OwnerId, ReleaseError};
 use super::hold::HoldId;
 use super::holds::Holds;
-use super::index::spread;
+use super::index::{Room, spread};
 use super::kept::Due;
+use super::name::KEPT;
+use super::owners::{OwnerKey, Priority};
 use super::path::Path;
 use super::{Resource, Shared};
 use crate::modes::Mode;
-use crate::slab::Key;
 use crate::sync::Arc;
 
 /// Somebody who locks: a session, a task, a transaction; not a thread. Made by
@@ -25,16 +26,17 @@ use crate::sync::Arc;
 /// Dropping it releases all that it holds.
 pub struct Owner<K, S = RandomState> {
     pub(super) shared: Arc<Shared<K, S>>,
-    pub(super) id: Key,
+    pub(super) id: OwnerKey,
+    /// When it began, or was renewed: the higher, the younger.
+    pub(super) born: u64,
+    priority: Priority,
     pub(super) holds: Holds<K>,
     /// How often it has begun anew since it was done.
     pub(super) retries: u32,
     /// Of what was asked for last, if that was one resource.
     pub(super) hash: u64,
-    /// A request was begun and neither committed nor put back.
+    /// The wait table knows of it: a request was begun and neither committed nor put back.
     pub(super) pending: bool,
-    /// The wait table knows of it.
-    pub(super) seated: bool,
     /// Of the current request.
     pub(super) path: Path<K>,
 }
@@ -48,15 +50,16 @@ pub struct Savepoint {
 
 impl<K, S> Owner<K, S> {
     pub(super) fn new(shared: Arc<Shared<K, S>>, priority: i32) -> Self {
-        let id = shared.owners.register(priority);
+        let born = shared.owners.0.begin();
         Self {
             shared,
-            id,
+            id: OwnerKey::from_bits(born).expect("from the first number on"),
+            born,
+            priority: Priority::new(priority),
             holds: Holds::new(),
             retries: 0,
             hash: 0,
             pending: false,
-            seated: false,
             path: Path::new(),
         }
     }
@@ -68,12 +71,10 @@ impl<K, S> Owner<K, S> {
         OwnerId { table, key }
     }
 
-    /// Of the owners in a deadlock, one of the lowest priority gives up. It is as when the owner
-    /// was made, or as [`set_priority`](super::LockTable::set_priority) has left it.
+    /// Of the owners in a deadlock, one of the lowest priority gives up.
     #[must_use]
-    pub fn priority(&self) -> i32 {
-        let standing = self.shared.owners.get(self.id);
-        standing.expect("an owner that lives").priority
+    pub fn priority(&self) -> Priority {
+        self.priority.clone()
     }
 
     /// A moment to which [`release_to`](Self::release_to) can go back. It costs next to nothing,
@@ -170,7 +171,8 @@ impl<K, S> Owner<K, S> {
     /// ```
     pub fn renew(&mut self) {
         self.release_all();
-        self.shared.owners.renew(self.id);
+        self.shared.owners.0.end();
+        self.born = self.shared.owners.0.begin();
     }
 
     /// Releases all that it holds, whatever the counts; as dropping it does. What comes next
@@ -276,7 +278,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
         let slots = &self.holds.slots;
-        let recent = slots.recent(resource);
+        let recent = slots.recent().filter(|&id| slots.get(id).is_of(resource));
         recent.or_else(|| slots.find(self.hash(resource), resource))
     }
 
@@ -291,24 +293,87 @@ fn hash<K: Hash, S: BuildHasher>(shared: &Shared<K, S>, resource: &K) -> u64 {
     spread(shared.hasher.hash_one(resource))
 }
 
+impl<K: Resource, S> Owner<K, S> {
+    /// All of the path, or nothing.
+    #[inline]
+    pub(super) fn take(&mut self) -> Room {
+        let Holds { kept, gone, .. } = &mut self.holds;
+        let kept = self.path.keeps().then(|| &**kept.word());
+        self.path.take(&self.shared.shards, (self.id, kept), gone)
+    }
+
+    /// As `take`, without what it kept.
+    #[cold]
+    pub(super) fn take_anew(&mut self) -> Room {
+        self.give_up_kept();
+        self.take()
+    }
+
+    /// Gives back what it keeps and does not use; the path may have to ask for it now.
+    pub(super) fn give_up_kept(&mut self) {
+        self.path.forget_kept();
+        let idle = self.holds.forget_idle();
+        self.holds.changes.extend(idle.map(|idle| (idle, None)));
+        self.enter_changes();
+    }
+}
+
+impl<K, S> Owner<K, S> {
+    /// Enters in the table what has changed in the holds.
+    pub(super) fn enter(&mut self) {
+        self.holds.slots.compact();
+        self.enter_changes();
+    }
+
+    /// As `enter`; ids of holds stay what they are.
+    fn enter_changes(&mut self) {
+        let Holds {
+            kept,
+            gone,
+            changes,
+            ..
+        } = &mut self.holds;
+        if !changes.is_empty() {
+            if self.shared.shards.lower(self.id, changes, kept, gone) {
+                changes.clear();
+                if changes.capacity() > KEPT {
+                    *changes = Vec::new();
+                }
+            } else {
+                self.enter_busy();
+            }
+        }
+        self.holds.gone.drop_all();
+    }
+
+    #[cold]
+    fn enter_busy(&mut self) {
+        // Taken out, so that nothing is entered twice if the drop of a name panics.
+        let mut changes = std::mem::take(&mut self.holds.changes);
+        if self.holds.kept.due != Due::Nothing {
+            changes.extend(self.holds.forget_idle().map(|idle| (idle, None)));
+        }
+        self.shared
+            .with_state(|waits, _| waits.lower(self.id, &changes));
+    }
+}
+
 impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
+        self.shared.owners.0.end();
         // All at once, before the drop of any name can panic.
         let changes = self.holds.all();
         let Holds { kept, gone, .. } = &mut self.holds;
         kept.due = Due::Nothing;
         let shared = &*self.shared;
-        if !self.seated && shared.shards.lower(self.id, &changes, kept, gone) {
-            return shared.owners.unregister(self.id);
+        if self.pending || !shared.shards.lower(self.id, &changes, kept, gone) {
+            shared.with_state(|waits, _| {
+                if self.pending {
+                    waits.abort(self.id);
+                }
+                waits.lower(self.id, &changes);
+            });
         }
-        shared.with_state(|waits, _| {
-            if self.pending {
-                waits.abort(self.id);
-            }
-            waits.lower(self.id, &changes);
-            waits.unregister(self.id);
-            shared.owners.unregister(self.id);
-        });
     }
 }
 

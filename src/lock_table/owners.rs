@@ -1,99 +1,83 @@
-//! Who there is: an id for each owner, its priority and its age.
-//!
-//! A thread that makes an owner enters it in a part of its own, so that owners come and go without
-//! a lock that all share; the count that gives the age is all that they share.
+//! Who there is: a number for each owner, which gives its age too, and its priority.
 
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use crate::slab::Key;
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
-use crate::group::{Guard, Lock};
-use crate::slab::{Key, Slab};
-use crate::sync::{Apart, AtomicU64, Ordering, thread_number};
+/// Of one owner of a table, and never of another: a number, in eight bytes that need no
+/// alignment of eight, of which some are never 0. No slab has it.
+pub(super) type OwnerKey = Key;
 
-/// A power of two.
-const PARTS: usize = 16;
+/// The first number that is one.
+const FIRST: u64 = 1 << 32;
 
-/// Who gives up in a deadlock goes by these.
-#[derive(Clone, Copy)]
-pub(super) struct Standing {
-    pub(super) priority: i32,
-    /// The younger, the higher.
-    pub(super) born: u64,
-}
-
+/// What all owners change as they come and go, or are renewed, which is both.
 pub(super) struct Owners {
-    parts: [Apart<Lock<Slab<Standing>>>; PARTS],
-    born: Apart<AtomicU64>,
+    begun: AtomicU64,
+    ended: AtomicU64,
 }
-
-// Nothing of the user's runs under these locks.
-impl UnwindSafe for Owners {}
-impl RefUnwindSafe for Owners {}
 
 impl Owners {
     pub(super) fn new() -> Self {
         Self {
-            parts: std::array::from_fn(|_| Apart(Lock::new(Slab::new()))),
-            born: Apart(AtomicU64::new(0)),
+            begun: AtomicU64::new(FIRST),
+            ended: AtomicU64::new(FIRST),
         }
     }
 
-    fn number(&self) -> u64 {
+    /// One begins; the higher the number, the younger.
+    pub(super) fn begin(&self) -> u64 {
         // Relaxed: of two the one that is made later is counted later, as by every counter.
-        self.born.0.fetch_add(1, Ordering::Relaxed)
+        self.begun.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn register(&self, priority: i32) -> Key {
-        let born = self.number();
-        let part = thread_number() as usize % PARTS;
-        let key = self.parts[part]
-            .0
-            .lock()
-            .insert(Standing { priority, born });
-        let bits = key.to_bits();
-        assert!(
-            key.index() < u32::MAX / PARTS as u32,
-            "there are too many owners"
-        );
-        let index = u64::from(key.index()) * PARTS as u64 + part as u64;
-        Key::from_bits(bits >> 32 << 32 | index).expect("a key has a generation")
-    }
-
-    /// The part of an owner, and its key there.
-    fn part(&self, owner: Key) -> (Guard<'_, Slab<Standing>>, Key) {
-        let (bits, index) = (owner.to_bits(), owner.index() as usize);
-        let key = bits >> 32 << 32 | (index / PARTS) as u64;
-        let key = Key::from_bits(key).expect("a key has a generation");
-        (self.parts[index % PARTS].0.lock(), key)
-    }
-
-    pub(super) fn unregister(&self, owner: Key) {
-        let (mut part, key) = self.part(owner);
-        part.remove(key);
-    }
-
-    pub(super) fn get(&self, owner: Key) -> Option<Standing> {
-        let (part, key) = self.part(owner);
-        part.get(key).copied()
-    }
-
-    /// It is the youngest.
-    pub(super) fn renew(&self, owner: Key) {
-        let (mut part, key) = self.part(owner);
-        if let Some(standing) = part.get_mut(key) {
-            standing.born = self.number();
-        }
-    }
-
-    /// False if the owner is gone.
-    pub(super) fn set_priority(&self, owner: Key, priority: i32) -> bool {
-        let (mut part, key) = self.part(owner);
-        let standing = part.get_mut(key);
-        standing
-            .map(|standing| standing.priority = priority)
-            .is_some()
+    /// One is gone.
+    pub(super) fn end(&self) {
+        // Relaxed: as above.
+        self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.0.lock().len()).sum()
+        // Relaxed: exact if nobody comes or goes.
+        let ended = self.ended.load(Ordering::Relaxed);
+        let begun = self.begun.load(Ordering::Relaxed);
+        begun.saturating_sub(ended) as usize
+    }
+}
+
+/// How little an owner is to give up in a deadlock. A handle, by which anybody changes it, also
+/// while the owner waits.
+///
+/// ```
+/// # use conversant::lock_table::{LockTable, Resource};
+/// # #[derive(Clone, PartialEq, Eq, Hash)]
+/// # struct Name(u32);
+/// # impl Resource for Name {
+/// #     fn parent(&self) -> Option<Self> {
+/// #         None
+/// #     }
+/// # }
+/// let owner = LockTable::<Name>::new().owner(0);
+/// let priority = owner.priority();
+/// priority.set(5);
+/// assert_eq!(owner.priority().get(), 5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Priority(Arc<AtomicU32>);
+
+impl Priority {
+    pub(super) fn new(priority: i32) -> Self {
+        Self(Arc::new(AtomicU32::new(priority.cast_unsigned())))
+    }
+
+    /// What it is now.
+    #[must_use]
+    pub fn get(&self) -> i32 {
+        self.0.load(Ordering::Relaxed).cast_signed()
+    }
+
+    /// Counts from the next deadlock on.
+    pub fn set(&self, priority: i32) {
+        // Relaxed: it orders nothing; who closes a circle after it goes by it.
+        self.0.store(priority.cast_unsigned(), Ordering::Relaxed);
     }
 }

@@ -8,20 +8,19 @@
 //! it from the index, if nobody is in the way; else `advance` takes steps under the lock of the
 //! wait table, until one has to wait in a queue.
 
-use super::bias::Bias;
 use super::entries::{Entry, NodeId};
-use super::error::TryLockError;
+use super::error::LockError;
 use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
 use super::index::Room;
-use super::merge::{has_repeats, merged};
+use super::kept::Bias;
 use super::name::{Gone, KEPT};
-use super::shards::{Locked, Reach, Shards};
-use super::step::Step;
+use super::owners::OwnerKey;
+use super::shards::{Locked, Shards};
+use super::step::{Step, has_repeats, merged};
 use super::wait_table::WaitTable;
 use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
-use crate::slab::Key;
 
 pub(super) struct Path<K> {
     steps: Vec<Step<K>>,
@@ -32,7 +31,7 @@ pub(super) struct Path<K> {
     /// What the owner keeps will not do here, and has to be given up before.
     pub(super) gives_up: bool,
     /// Why it cannot be had, whoever holds what.
-    pub(super) unfit: Option<TryLockError>,
+    pub(super) unfit: Option<LockError<K>>,
 }
 
 impl<K: Resource> Path<K> {
@@ -146,48 +145,50 @@ impl<K: Resource> Path<K> {
     }
 
     /// Takes all of it from the index, or changes nothing.
-    #[inline(always)]
     pub(super) fn take(
         &mut self,
         shards: &Shards<K>,
-        asks: (Key, Option<&Bias>),
+        (owner, kept): (OwnerKey, Option<&Bias>),
         gone: &mut Gone<K>,
     ) -> Room {
-        let raised = self.steps.iter().position(|step| step.raised().is_some());
-        let room = match raised.map(|first| &mut self.steps[first..]) {
-            None => Room::Free,
-            Some([one]) => {
-                let mut locked = shards.lock_one(one.hash);
-                take(std::slice::from_mut(one), &mut locked, asks, gone)
-            }
-            Some(_) => {
-                let mut locked = shards.lock(self.hashes());
-                take(&mut self.steps, &mut locked, asks, gone)
-            }
-        };
-        match room {
-            Room::Kept => take(&mut self.steps, &mut shards.lock_all(), asks, gone),
-            _ => room,
+        if self.hashes().next().is_none() {
+            return Room::Free;
         }
+        let (mut locked, room) = self.lock(shards, owner, gone);
+        if room != Room::Free {
+            return room;
+        }
+        if kept.is_some_and(|word| !word.take()) {
+            return Room::Revoked;
+        }
+        for step in &mut self.steps {
+            let Some(mode) = step.raised() else { continue };
+            match step.node {
+                Some(id) => locked.index(id.hash).raise(id, owner, mode),
+                None => drop(step.insert(&mut locked, owner, mode)),
+            }
+        }
+        Room::Free
     }
 
-    /// The shards of what is left to be taken, looked through: nobody keeps anything there that is
-    /// in the way.
+    /// The shards of what is left to be taken, and what is in the way there: nothing that somebody
+    /// keeps and does not use.
     ///
     /// The user's `Eq` runs here: if it panics, nothing has been taken.
     pub(super) fn lock<'a>(
         &mut self,
         shards: &'a Shards<K>,
-        owner: Key,
+        owner: OwnerKey,
         gone: &mut Gone<K>,
-    ) -> Locked<'a, K> {
+    ) -> (Locked<'a, K>, Room) {
         let mut locked = shards.lock(self.hashes());
-        if look(&mut self.steps[self.at..], &mut locked, owner, gone) == Room::Kept {
+        let mut room = look(&mut self.steps[self.at..], &mut locked, owner, gone);
+        if room == Room::Kept {
             drop(locked);
             locked = shards.lock_all();
-            look(&mut self.steps[self.at..], &mut locked, owner, gone);
+            room = look(&mut self.steps[self.at..], &mut locked, owner, gone);
         }
-        locked
+        (locked, room)
     }
 
     /// Takes step after step as far as can be had now, where it has looked. Gives the node that
@@ -196,7 +197,7 @@ impl<K: Resource> Path<K> {
         &mut self,
         waits: &mut WaitTable<K>,
         locked: &mut Locked<'_, K>,
-        owner: Key,
+        owner: OwnerKey,
     ) -> Option<(NodeId, Mode)> {
         while let Some(step) = self.steps.get_mut(self.at) {
             if let Some(mode) = step.raised() {
@@ -223,7 +224,7 @@ fn walk<K: Resource>(
     (key, mode): (K, Mode),
     mut hash: impl FnMut(&K) -> u64,
     holds: &Holds<K>,
-) -> Result<bool, TryLockError> {
+) -> Result<bool, LockError<K>> {
     let first = steps.len();
     let (mut fresh, mut too_deep) = (true, false);
     let (mut next, mut wanted) = (Some(key), mode);
@@ -247,7 +248,7 @@ fn walk<K: Resource>(
         steps.push(step);
     }
     if has_repeats(&steps[first..]) {
-        return Err(TryLockError::OwnAncestor);
+        return Err(LockError::OwnAncestor);
     }
     steps[first].asked = Some((mode, 1));
     steps[first..].reverse();
@@ -263,7 +264,7 @@ fn walk<K: Resource>(
         depth += 1;
     }
     if too_deep || depth as usize > MAX_DEPTH + 1 {
-        return Err(TryLockError::TooDeep);
+        return Err(LockError::TooDeep);
     }
     Ok(fresh)
 }
@@ -282,8 +283,8 @@ fn parent<K: Resource>(step: &Step<K>, holds: &Holds<K>) -> Option<K> {
 #[inline]
 fn look<K: Eq>(
     steps: &mut [Step<K>],
-    locked: &mut impl Reach<K>,
-    owner: Key,
+    locked: &mut Locked<'_, K>,
+    owner: OwnerKey,
     gone: &mut Gone<K>,
 ) -> Room {
     let mut room = Room::Free;
@@ -306,31 +307,6 @@ fn look<K: Eq>(
         room = room.max(found);
     }
     room
-}
-
-/// Takes all of these, or changes nothing.
-#[inline]
-fn take<K: Eq>(
-    steps: &mut [Step<K>],
-    locked: &mut impl Reach<K>,
-    (owner, kept): (Key, Option<&Bias>),
-    gone: &mut Gone<K>,
-) -> Room {
-    let room = look(steps, locked, owner, gone);
-    if room != Room::Free {
-        return room;
-    }
-    if kept.is_some_and(|word| !word.take()) {
-        return Room::Revoked;
-    }
-    for step in steps {
-        let Some(mode) = step.raised() else { continue };
-        match step.node {
-            Some(id) => locked.index(id.hash).raise(id, owner, mode),
-            None => drop(step.insert(locked, owner, mode)),
-        }
-    }
-    Room::Free
 }
 
 impl<K> Path<K> {

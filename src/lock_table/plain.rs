@@ -8,7 +8,7 @@
 use std::hash::BuildHasher;
 
 use super::entries::Entry;
-use super::error::TryLockError;
+use super::error::LockError;
 use super::hold::{HoldId, HoldKind};
 use super::name::Name;
 use super::owner::Owner;
@@ -32,7 +32,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
             None => None,
             // Seen here, as it may give another answer when it is asked again.
             Some(parent) if parent == *key => {
-                (*asked, self.path.unfit) = (None, Some(TryLockError::OwnAncestor));
+                (*asked, self.path.unfit) = (None, Some(LockError::OwnAncestor));
                 return false;
             }
             Some(parent) => match self.find_above(&parent, mode) {

@@ -1,4 +1,5 @@
-//! Those who wait for one resource, in order, and which of them is next.
+//! One resource that somebody waits for: who holds it ([`Node`]), and those who wait, in order, and
+//! which of them is next ([`Queue`]).
 //!
 //! State: for each mode, who asks for it, by positions that rise along the queue; and the position
 //! of each. Who comes stands at the end, or ahead of another, between that and the one before it.
@@ -9,6 +10,8 @@
 //! 2. A mode that conflicts with a weaker one conflicts with itself. So of those who ask for one
 //!    mode the first is granted first, whatever they hold: in a mode that is compatible with itself
 //!    nobody's own mode is in the way, and in another nobody goes past the first.
+//! 3. A request is for more than its owner holds. Once scanned, each conflicts with another's
+//!    grant, or with a request ahead of it.
 //!
 //! Cost: O(log n) for each that comes, leaves or is next; O(n log n) where all get new positions:
 //! each has room for 2^17 ahead of it then, and most of those for 2^9.
@@ -16,8 +19,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::entries::NodeId;
+use super::holders::Holders;
+use super::owners::OwnerKey;
 use crate::modes::{Mode, modes_in};
-use crate::slab::Key;
+use crate::sync::Arc;
 
 pub(super) type Position = u64;
 
@@ -26,15 +32,15 @@ const ROOM: Position = if cfg!(test) { 2 } else { 1 << 32 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) owner: Key,
+    pub(super) owner: OwnerKey,
     /// What it will hold when it is granted: joined with what it holds.
     pub(super) mode: Mode,
 }
 
 #[derive(Default)]
 pub(super) struct Queue {
-    by_mode: [BTreeMap<Position, Key>; Mode::ALL.len()],
-    places: BTreeMap<Key, (Position, Mode)>,
+    by_mode: [BTreeMap<Position, OwnerKey>; Mode::ALL.len()],
+    places: BTreeMap<OwnerKey, (Position, Mode)>,
 }
 
 impl Queue {
@@ -46,12 +52,12 @@ impl Queue {
         self.places.len()
     }
 
-    pub(super) fn position(&self, owner: Key) -> Option<Position> {
+    pub(super) fn position(&self, owner: OwnerKey) -> Option<Position> {
         self.places.get(&owner).map(|place| place.0)
     }
 
     /// What this other one asks for, if it is ahead of an owner.
-    pub(super) fn ahead_of(&self, owner: Key, other: Key) -> Option<Mode> {
+    pub(super) fn ahead_of(&self, owner: OwnerKey, other: OwnerKey) -> Option<Mode> {
         let &(position, mode) = self.places.get(&other)?;
         (position < self.position(owner)?).then_some(mode)
     }
@@ -75,7 +81,7 @@ impl Queue {
         self.enter(position, request);
     }
 
-    pub(super) fn remove(&mut self, owner: Key) {
+    pub(super) fn remove(&mut self, owner: OwnerKey) {
         if let Some((position, mode)) = self.places.remove(&owner) {
             self.by_mode[mode as usize].remove(&position);
         }
@@ -101,7 +107,7 @@ impl Queue {
         &self,
         mode: Mode,
         part: Range<Position>,
-    ) -> impl Iterator<Item = Key> {
+    ) -> impl Iterator<Item = OwnerKey> {
         let those = modes_in(mode.conflicts());
         those.flat_map(move |mode| {
             self.by_mode[mode as usize]
@@ -113,7 +119,7 @@ impl Queue {
     /// All of it.
     pub(super) fn in_order(&self) -> Vec<Request> {
         let place =
-            |(&owner, &(position, mode)): (&Key, &(_, _))| (position, Request { owner, mode });
+            |(&owner, &(position, mode)): (&OwnerKey, &(_, _))| (position, Request { owner, mode });
         let mut all: Vec<_> = self.places.iter().map(place).collect();
         all.sort_unstable_by_key(|(position, _)| *position);
         all.into_iter().map(|(_, request)| request).collect()
@@ -140,7 +146,7 @@ impl Queue {
 
     /// The last position up to this one, or 0.
     fn last(&self, most: Position) -> Position {
-        let last = |of: &BTreeMap<Position, Key>| Some(*of.range(..=most).next_back()?.0);
+        let last = |of: &BTreeMap<Position, OwnerKey>| Some(*of.range(..=most).next_back()?.0);
         self.by_mode.iter().filter_map(last).max().unwrap_or(0)
     }
 
@@ -157,5 +163,69 @@ impl Queue {
         let Request { owner, mode } = request;
         self.by_mode[mode as usize].insert(position, owner);
         self.places.insert(owner, (position, mode));
+    }
+}
+
+pub(super) struct Node<K> {
+    pub(super) key: Arc<K>,
+    /// Its entry in the index.
+    pub(super) id: NodeId,
+    pub(super) holders: Holders,
+    pub(super) queue: Queue,
+}
+
+/// Why a request waits for another owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum Cause {
+    /// The other holds a conflicting mode.
+    Holds,
+    /// The other asked for a conflicting mode and is ahead in the queue.
+    WaitsAhead,
+}
+
+impl<K> Node<K> {
+    pub(super) fn new(key: Arc<K>, id: NodeId, holders: Holders) -> Self {
+        Self {
+            key,
+            id,
+            holders,
+            queue: Queue::default(),
+        }
+    }
+
+    /// Whether a request would be granted if it were made now: it conflicts neither with what
+    /// others hold nor with what would be ahead of it.
+    pub(super) fn grantable(&self, request: Request) -> bool {
+        let held = self.holders.held(request.owner);
+        self.fits(request) && self.queue.lets_pass(request.mode, held)
+    }
+
+    pub(super) fn enqueue(&mut self, request: Request) {
+        let held = self.holders.held(request.owner);
+        self.queue.insert(request, held);
+    }
+
+    /// Grants the first request that can be, by the rule for the whole queue, and returns its owner
+    /// and what that held before.
+    pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
+        let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
+        self.queue.remove(owner);
+        Some((owner, self.holders.set(owner, Some(mode))))
+    }
+
+    /// Why a request waits for this other owner, and in which mode that has or wants the resource.
+    pub(super) fn blocks(&self, request: Request, other: OwnerKey) -> Option<(Mode, Cause)> {
+        let conflicts = |mode: &Mode| !mode.compatible(request.mode);
+        let held = self.holders.held(other).filter(conflicts);
+        let ahead = self.queue.ahead_of(request.owner, other);
+        let ahead = ahead
+            .filter(conflicts)
+            .map(|mode| (mode, Cause::WaitsAhead));
+        held.map(|mode| (mode, Cause::Holds)).or(ahead)
+    }
+
+    fn fits(&self, request: Request) -> bool {
+        self.holders.fit(request.owner, request.mode)
     }
 }

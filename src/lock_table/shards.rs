@@ -35,9 +35,9 @@ use super::entries::NodeId;
 use super::index::Index;
 use super::kept::{Due, Kept};
 use super::name::Gone;
+use super::owners::OwnerKey;
 use crate::group::{Guard, Lock};
 use crate::modes::Mode;
-use crate::slab::Key;
 
 /// A power of two, at most 32.
 const SHARDS: usize = 32;
@@ -48,15 +48,13 @@ pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 #[repr(align(128))]
 struct Shard<K>(Lock<Index<K>>);
 
-/// Some of the shards, locked: each in its place.
-pub(super) struct Locked<'a, K>([Option<Guard<'a, Index<K>>>; SHARDS]);
+/// So many stand in place when they are locked: a resource has seldom more ancestors.
+const FEW: usize = 4;
 
-/// What has locked all that an operation needs.
-pub(super) trait Reach<K> {
-    fn index(&mut self, hash: u64) -> &mut Index<K>;
-
-    /// Whether that is all there is.
-    fn is_all(&self) -> bool;
+/// Some of the shards, locked: each with its number.
+pub(super) struct Locked<'a, K> {
+    few: [Option<(usize, Guard<'a, Index<K>>)>; FEW],
+    more: Vec<(usize, Guard<'a, Index<K>>)>,
 }
 
 // Only `Eq` is the user's under these locks: if it panics, nothing has changed.
@@ -80,13 +78,19 @@ impl<K> Shards<K> {
 
     #[inline]
     fn lock_set(&self, mut set: u32) -> Locked<'_, K> {
-        let mut locked = [const { None }; SHARDS];
+        let mut few = [const { None }; FEW];
+        let mut more = Vec::new();
+        let mut places = few.iter_mut();
         while set != 0 {
             let at = set.trailing_zeros() as usize;
-            locked[at] = Some(self.0[at].0.lock());
+            let locked = (at, self.0[at].0.lock());
+            match places.next() {
+                Some(place) => *place = Some(locked),
+                None => more.push(locked),
+            }
             set &= set - 1;
         }
-        Locked(locked)
+        Locked { few, more }
     }
 
     /// The shard of a resource.
@@ -112,83 +116,59 @@ impl<K> Shards<K> {
 
     /// Lowers what an owner holds of these, or takes it away, if none of them is busy, and does
     /// what is due about what it keeps; else changes nothing and says false.
-    #[inline]
     pub(super) fn lower(
         &self,
-        owner: Key,
+        owner: OwnerKey,
         changes: &[(NodeId, Option<Mode>)],
         kept: &mut Kept,
         gone: &mut Gone<K>,
     ) -> bool {
-        match changes {
-            [(id, _)] => lower(self.lock_one(id.hash), owner, changes, kept, gone),
-            _ => {
-                let locked = self.lock(changes.iter().map(|(id, _)| id.hash));
-                lower(locked, owner, changes, kept, gone)
-            }
+        let keeps = kept.is_listed();
+        if let &[(id, mode)] = changes
+            && kept.due == Due::Nothing
+        {
+            let busy = self.lock_one(id.hash).lower(id, owner, mode, keeps, gone);
+            return busy.is_none();
         }
-    }
-}
-
-#[inline(always)]
-fn lower<K>(
-    mut locked: impl Reach<K>,
-    owner: Key,
-    changes: &[(NodeId, Option<Mode>)],
-    kept: &mut Kept,
-    gone: &mut Gone<K>,
-) -> bool {
-    // One alone tells when it is lowered.
-    let alone = changes.len() == 1 && matches!(kept.due, Due::Nothing);
-    let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
-    if !alone && changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
-        return false;
-    }
-    let keeps = kept.is_listed();
-    for &(id, mode) in changes {
-        let index = locked.index(id.hash);
-        if kept.due == Due::Begin(id) && mode.is_none() {
-            index.biases.begin(id, owner, kept.word());
-            continue;
-        }
-        if keeps && mode.is_none() {
-            index.biases.end(id, owner);
-        }
-        if index.lower(id, owner, mode, gone).is_some() {
+        let mut locked = self.lock(changes.iter().map(|(id, _)| id.hash));
+        let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
+        if changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
             return false;
         }
+        for &(id, mode) in changes {
+            let index = locked.index(id.hash);
+            match kept.due {
+                Due::Begin(root) if root == id && mode.is_none() => {
+                    index.biases.begin(id, owner, kept.word());
+                }
+                _ => drop(index.lower(id, owner, mode, keeps, gone)),
+            }
+        }
+        kept.due = Due::Nothing;
+        true
     }
-    kept.due = Due::Nothing;
-    true
 }
 
-impl<K> Reach<K> for Guard<'_, Index<K>> {
+impl<'a, K> Locked<'a, K> {
+    fn all(&mut self) -> impl Iterator<Item = &mut (usize, Guard<'a, Index<K>>)> {
+        self.few.iter_mut().flatten().chain(&mut self.more)
+    }
+
+    /// The shard of a hash.
     #[inline]
-    fn index(&mut self, _: u64) -> &mut Index<K> {
-        self
+    pub(super) fn index(&mut self, hash: u64) -> &mut Index<K> {
+        let found = self.all().find(|(at, _)| *at == shard_of(hash));
+        &mut found.expect("it was asked for").1
     }
 
-    fn is_all(&self) -> bool {
-        false
-    }
-}
-
-impl<K> Reach<K> for Locked<'_, K> {
-    #[inline]
-    fn index(&mut self, hash: u64) -> &mut Index<K> {
-        let shard = self.0[shard_of(hash)].as_mut();
-        shard.expect("it was asked for")
+    /// Whether that is all there is.
+    pub(super) fn is_all(&self) -> bool {
+        FEW + self.more.len() == SHARDS
     }
 
-    fn is_all(&self) -> bool {
-        self.0.iter().all(Option::is_some)
-    }
-}
-
-impl<K> Locked<'_, K> {
     /// Those that are locked.
     pub(super) fn indices(&mut self) -> impl Iterator<Item = &mut Index<K>> {
-        self.0.iter_mut().flatten().map(|guard| &mut **guard)
+        self.all().map(|(_, guard)| &mut **guard)
     }
 }
 

@@ -13,7 +13,7 @@ use hashbrown::HashTable;
 
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
-use super::log::Log;
+use super::name::KEPT;
 use crate::modes::Mode;
 
 /// So many slots are looked through instead.
@@ -92,18 +92,9 @@ impl<K> Slots<K> {
         all.filter(|(_, hold)| hold.key.is_some())
     }
 
-    /// The hold that was made last, if it is this one's.
-    #[inline]
-    pub(super) fn recent(&self, key: &K) -> Option<HoldId>
-    where
-        K: Eq,
-    {
-        let hold = self.slots.get(self.recent as usize)?;
-        hold.is_of(key).then_some(self.recent)
-    }
-
     /// The hold that was made last, if it is there.
-    pub(super) fn last(&self) -> Option<HoldId> {
+    #[inline]
+    pub(super) fn recent(&self) -> Option<HoldId> {
         let hold = self.slots.get(self.recent as usize)?;
         hold.key.is_some().then_some(self.recent)
     }
@@ -296,5 +287,78 @@ impl<K> Slots<K> {
         }
         self.idle = old.idle.map(|idle| ids[idle as usize]);
         self.log = old.log.moved(|id| ids[id as usize]);
+    }
+}
+
+type Grant = (u64, HoldId);
+
+/// What an owner was granted since its first savepoint, in order: so that going back to one costs
+/// what was granted since, whatever else is held. For each grant that is the first of a hold in
+/// its epoch, the epoch and the hold. Entries whose grants have been released are stale, and stay
+/// until they are swept or popped.
+///
+/// Epochs do not fall. There are fewer than `limit`. At the last sweep or `shrink` half of that was
+/// free, or more: so a sweep is paid for by the grants before it.
+pub(super) struct Log {
+    grants: Vec<Grant>,
+    limit: usize,
+}
+
+impl Log {
+    pub(super) const fn new() -> Self {
+        Self {
+            grants: Vec::new(),
+            limit: KEPT,
+        }
+    }
+
+    pub(super) fn push(&mut self, grant: Grant) {
+        if self.grants.last() != Some(&grant) {
+            self.grants.push(grant);
+        }
+    }
+
+    /// Whether it has to be swept.
+    pub(super) fn is_full(&self) -> bool {
+        self.grants.len() >= self.limit
+    }
+
+    /// The hold of the youngest entry, which it takes out, if that is of this epoch or a later one.
+    pub(super) fn pop_since(&mut self, epoch: u64) -> Option<HoldId> {
+        let (_, id) = self.grants.pop_if(|(at, _)| *at >= epoch)?;
+        Some(id)
+    }
+
+    /// Leaves what is not stale, once each, and gives memory back.
+    pub(super) fn sweep(&mut self, is_there: impl Fn(Grant) -> bool) {
+        self.grants.retain(|grant| is_there(*grant));
+        self.grants.sort_unstable();
+        self.grants.dedup();
+        self.limit = self.room();
+        self.grants.shrink_to(self.limit);
+    }
+
+    /// Gives memory back where much was popped.
+    pub(super) fn shrink(&mut self) {
+        self.limit = self.limit.min(self.room());
+        if self.grants.capacity() > 2 * self.limit {
+            self.grants.shrink_to(self.limit);
+        }
+    }
+
+    /// A limit for these.
+    fn room(&self) -> usize {
+        KEPT.max(2 * self.grants.len())
+    }
+
+    /// With other ids for the holds.
+    pub(super) fn moved(mut self, to: impl Fn(HoldId) -> HoldId) -> Self {
+        self.grants.iter_mut().for_each(|(_, id)| *id = to(*id));
+        self
+    }
+
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn len(&self) -> usize {
+        self.grants.len()
     }
 }

@@ -27,7 +27,8 @@ use std::task::{Context, Poll, Waker};
 
 use self::names::{Count, Path, path};
 use super::{
-    Deadlock, Lock, LockError, LockTable, Owner, OwnerId, ReleaseError, Resource, Savepoint,
+    Deadlock, Lock, LockError, LockTable, Owner, OwnerId, Priority, ReleaseError, Resource,
+    Savepoint,
 };
 use crate::modes::Mode;
 use crate::wait::{Op, Wait};

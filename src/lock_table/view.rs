@@ -1,15 +1,14 @@
 //! What the table looks like at one moment.
 
-use super::bias::Biases;
 use super::entries::Entry;
 use super::error::OwnerId;
 use super::index::Index;
-use super::node::{Cause, Node};
-use super::queue::Request;
+use super::kept::Biases;
+use super::owners::OwnerKey;
+use super::queue::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
 use crate::modes::{Mode, modes_in};
-use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WaitCounts;
 
@@ -149,7 +148,7 @@ impl<K> WaitTable<K> {
 #[derive(Default)]
 struct Blockers([(Vec<Blocker>, usize); Mode::ALL.len()]);
 
-type Blocker = (Key, Mode, Cause);
+type Blocker = (OwnerKey, Mode, Cause);
 
 impl Blockers {
     fn add(&mut self, blocker: Blocker) {

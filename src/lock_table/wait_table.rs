@@ -1,12 +1,12 @@
 //! What somebody waits for, under one lock: the queues, and who waits.
 //!
-//! State: a node per resource that somebody waits for; a record per owner, with the request that it
-//! waits for and what that operation has taken so far. What nobody waits for is in the index
+//! State: a node per resource that somebody waits for; a record per owner with an operation under
+//! way, with the request that it waits for and what it has taken so far. What nobody waits for is in the index
 //! alone (`shards`), and needs no lock of the wait table.
 //!
 //! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
-//! their shards locked. What it takes is entered in `done`, with what was held before; the next
-//! operation's `begin` forgets the entries. If it fails or gives up, `abort` puts everything back.
+//! their shards locked. What it takes is entered in `done`, with what was held before. If it fails or
+//! gives up, `abort` puts everything back.
 //! Whatever may let somebody else in marks its node as dirty; `grant_dirty` scans those before the
 //! lock is released. It, `abort` and `fail` lock shards: nobody calls them with one locked.
 //!
@@ -20,15 +20,14 @@
 //!    needed go to `deferred`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use super::entries::NodeId;
-use super::error::{OwnerId, Report};
+use super::error::{Deadlock, OwnerId};
 use super::name::{Gone, Name};
-use super::node::Node;
-use super::owners::Standing;
-use super::queue::Request;
-use super::shards::{Locked, Reach, Shards};
+use super::owners::{OwnerKey, Priority};
+use super::queue::{Node, Request};
+use super::shards::{Locked, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::Arc;
@@ -39,31 +38,28 @@ pub(super) struct WaitTable<K> {
     number: u64,
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
-    pub(super) owners: BTreeMap<Key, OwnerState<K>>,
+    pub(super) owners: BTreeMap<OwnerKey, OwnerState<K>>,
     dirty: Vec<Key>,
     /// The owners that wait, and those whose wait has an outcome.
     pub(super) waits: WaitCounts,
     /// Deadlocks so far.
     pub(super) found: u64,
-    pub(super) searches: u64,
-    pub(super) reports: VecDeque<Report<K>>,
+    pub(super) reports: VecDeque<Arc<Deadlock<K>>>,
     pub(super) deferred: Deferred<K>,
     closed: bool,
 }
 
-/// The state of one owner that has had to come here.
+/// The state of one owner, while an operation of its is under way.
 pub(super) struct OwnerState<K> {
-    pub(super) standing: Standing,
-    /// How many resources it holds in the table, while an operation is under way.
-    pub(super) locks: u64,
+    pub(super) born: u64,
+    pub(super) priority: Priority,
     /// How often it has begun anew after it gave up.
     pub(super) retries: u32,
+    /// How many resources it held in the table before.
+    pub(super) held: u64,
     pub(super) wait: Option<Waiting<K>>,
-    /// What the current operation has raised, and from what.
-    done: Vec<(NodeId, Option<Mode>)>,
-    /// For the deadlock search: in which one it was reached, and from whom.
-    pub(super) reached: u64,
-    pub(super) from: Option<Key>,
+    /// What the operation has raised, and from what.
+    pub(super) done: Vec<(NodeId, Option<Mode>)>,
 }
 
 pub(super) struct Waiting<K> {
@@ -75,7 +71,7 @@ pub(super) struct Waiting<K> {
 
 pub(super) enum Outcome<K> {
     Granted,
-    Deadlock(Report<K>),
+    Deadlock(Arc<Deadlock<K>>),
     Closed,
 }
 
@@ -83,7 +79,7 @@ pub(super) enum Outcome<K> {
 pub(super) struct Deferred<K> {
     names: Gone<K>,
     wakers: Vec<Spare>,
-    pub(super) reports: Vec<Report<K>>,
+    pub(super) reports: Vec<Arc<Deadlock<K>>>,
 }
 
 impl<K> Deferred<K> {
@@ -93,6 +89,14 @@ impl<K> Deferred<K> {
             wakers: Vec::new(),
             reports: Vec::new(),
         }
+    }
+}
+
+impl<K> OwnerState<K> {
+    /// How many resources it holds in the table.
+    pub(super) fn locks(&self) -> u64 {
+        let new = self.done.iter().filter(|(_, before)| before.is_none());
+        self.held + new.count() as u64
     }
 }
 
@@ -106,28 +110,15 @@ impl<K> WaitTable<K> {
             dirty: Vec::new(),
             waits: WaitCounts::default(),
             found: 0,
-            searches: 0,
             reports: VecDeque::new(),
             deferred: Deferred::new(),
             closed: false,
         }
     }
 
-    pub(super) fn name(&self, key: Key) -> OwnerId {
+    pub(super) fn name(&self, key: OwnerKey) -> OwnerId {
         let table = self.number;
         OwnerId { table, key }
-    }
-
-    pub(super) fn set_priority(&mut self, owner: Key, priority: i32) {
-        if let Some(state) = self.owners.get_mut(&owner) {
-            state.standing.priority = priority;
-        }
-    }
-
-    /// An owner that holds nothing and waits for nothing is gone.
-    pub(super) fn unregister(&mut self, owner: Key) {
-        let state = self.owners.remove(&owner);
-        debug_assert!(state.is_none_or(|state| state.wait.is_none()));
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -135,7 +126,7 @@ impl<K> WaitTable<K> {
     }
 
     /// Nobody is granted anything any more. Returns who waits, to be failed one by one.
-    pub(super) fn close(&mut self) -> Vec<Key> {
+    pub(super) fn close(&mut self) -> Vec<OwnerKey> {
         self.closed = true;
         let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
         waiting.map(|(owner, _)| *owner).collect()
@@ -145,7 +136,7 @@ impl<K> WaitTable<K> {
     pub(super) fn try_raise(
         &mut self,
         locked: &mut Locked<'_, K>,
-        owner: Key,
+        owner: OwnerKey,
         id: NodeId,
         mode: Mode,
     ) -> bool {
@@ -168,17 +159,15 @@ impl<K> WaitTable<K> {
     }
 
     /// An operation has taken this, and had it like that before.
-    pub(super) fn record(&mut self, owner: Key, id: NodeId, before: Option<Mode>) {
-        let state = self.owner_mut(owner);
-        state.locks += u64::from(before.is_none());
-        state.done.push((id, before));
+    pub(super) fn record(&mut self, owner: OwnerKey, id: NodeId, before: Option<Mode>) {
+        self.owner_mut(owner).done.push((id, before));
     }
 
     /// Enters a request that cannot be granted yet.
     pub(super) fn enqueue(
         &mut self,
         locked: &mut Locked<'_, K>,
-        (owner, (id, mode)): (Key, (NodeId, Mode)),
+        (owner, (id, mode)): (OwnerKey, (NodeId, Mode)),
         waker: Waker,
     ) {
         let entry = locked.index(id.hash).entries.get_mut(id);
@@ -199,53 +188,43 @@ impl<K> WaitTable<K> {
         });
     }
 
-    /// The wait goes on with this waker; gives the one that it had.
-    pub(super) fn replace_waker(&mut self, owner: Key, waker: &mut Option<Waker>) {
-        if let Some(wait) = &mut self.owner_mut(owner).wait
-            && waker.is_some()
-        {
-            std::mem::swap(&mut wait.waker, waker);
-        }
-    }
-
-    /// How the wait has ended, if it has; then there is none any more.
-    pub(super) fn take_outcome(&mut self, owner: Key) -> Option<Outcome<K>> {
+    /// How the wait has ended, and then there is none any more. If it goes on, then with this
+    /// waker, for the one that it had; none if it has not begun.
+    pub(super) fn look(
+        &mut self,
+        owner: OwnerKey,
+        waker: &mut Option<Waker>,
+    ) -> Option<Poll<Outcome<K>>> {
         let state = self.owner_mut(owner);
-        let outcome = state.wait.as_mut()?.outcome.take()?;
+        let wait = state.wait.as_mut()?;
+        let Some(outcome) = wait.outcome.take() else {
+            if waker.is_some() {
+                std::mem::swap(&mut wait.waker, waker);
+            }
+            return Some(Poll::Pending);
+        };
         state.wait = None;
         self.waits.notified -= 1;
-        Some(outcome)
+        Some(Poll::Ready(outcome))
     }
 
-    pub(super) fn is_waiting(&self, owner: Key) -> bool {
-        let state = self.owners.get(&owner);
-        state.is_some_and(|state| state.wait.is_some())
-    }
-
-    /// A new operation of one who holds so many resources, after so many retries: the last one has
-    /// what it asked for.
-    pub(super) fn begin(&mut self, owner: Key, standing: Standing, (locks, retries): (u64, u32)) {
-        if let Some(state) = self.owners.get_mut(&owner) {
-            (state.locks, state.retries, state.standing) = (locks, retries, standing);
-            return state.done.clear();
-        }
-        let state = OwnerState {
-            standing,
-            locks,
-            retries,
-            wait: None,
-            done: Vec::new(),
-            reached: 0,
-            from: None,
-        };
+    /// A new operation.
+    pub(super) fn begin(&mut self, owner: OwnerKey, state: OwnerState<K>) {
         self.owners.insert(owner, state);
     }
 
+    /// The operation is over: what it has taken stays.
+    pub(super) fn end(&mut self, owner: OwnerKey) {
+        self.owners.remove(&owner);
+    }
+
     /// The operation has failed or given up: leaves the queue and puts back what it took.
-    pub(super) fn abort(&mut self, owner: Key) {
-        if let Some(wait) = self.owner_mut(owner).wait.take() {
-            let spare = wait.waker.map(Spare::from);
-            self.deferred.wakers.extend(spare);
+    pub(super) fn abort(&mut self, owner: OwnerKey) {
+        let Some(state) = self.owners.remove(&owner) else {
+            return;
+        };
+        if let Some(wait) = state.wait {
+            self.deferred.wakers.extend(wait.waker.map(Spare::from));
             if wait.outcome.is_none() {
                 self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
@@ -253,13 +232,15 @@ impl<K> WaitTable<K> {
                 self.waits.notified -= 1;
             }
         }
-        self.roll_back(owner);
+        self.put_back(owner, state.done);
     }
 
     /// Ends an open wait; its owner will learn of it when it looks.
-    pub(super) fn fail(&mut self, owner: Key, outcome: Outcome<K>, wakes: &mut WakeBatch) {
-        let state = self.owners.get_mut(&owner);
-        let wait = state.and_then(|state| state.wait.as_mut());
+    pub(super) fn fail(&mut self, owner: OwnerKey, outcome: Outcome<K>, wakes: &mut WakeBatch) {
+        let Some(state) = self.owners.get_mut(&owner) else {
+            return;
+        };
+        let wait = state.wait.as_mut();
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return;
         };
@@ -267,22 +248,19 @@ impl<K> WaitTable<K> {
         if let Some(waker) = wait.waker.take() {
             wakes.push(waker);
         }
-        let node = wait.node;
+        let (node, done) = (wait.node, std::mem::take(&mut state.done));
         self.told();
         self.leave_queue(owner, node);
-        self.roll_back(owner);
+        self.put_back(owner, done);
     }
 
     /// Lowers what an owner holds of these, or takes it away.
-    pub(super) fn lower(&mut self, owner: Key, changes: &[(NodeId, Option<Mode>)]) {
+    pub(super) fn lower(&mut self, owner: OwnerKey, changes: &[(NodeId, Option<Mode>)]) {
         let shards = self.shards.clone();
         let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
         for &(id, mode) in changes {
             let index = locked.index(id.hash);
-            if mode.is_none() {
-                index.biases.end(id, owner);
-            }
-            if let Some(node) = index.lower(id, owner, mode, &mut self.deferred.names) {
+            if let Some(node) = index.lower(id, owner, mode, true, &mut self.deferred.names) {
                 let found = self.nodes.get_mut(node).expect("the node of an entry");
                 found.holders.set(owner, mode);
                 self.dirty.push(node);
@@ -316,7 +294,7 @@ impl<K> WaitTable<K> {
         true
     }
 
-    pub(super) fn owner_mut(&mut self, owner: Key) -> &mut OwnerState<K> {
+    pub(super) fn owner_mut(&mut self, owner: OwnerKey) -> &mut OwnerState<K> {
         self.owners
             .get_mut(&owner)
             .expect("an owner that has begun")
@@ -328,7 +306,7 @@ impl<K> WaitTable<K> {
         self.waits.notified += 1;
     }
 
-    fn leave_queue(&mut self, owner: Key, node: Key) {
+    fn leave_queue(&mut self, owner: OwnerKey, node: Key) {
         if let Some(found) = self.nodes.get_mut(node) {
             found.queue.remove(owner);
         }
@@ -336,10 +314,7 @@ impl<K> WaitTable<K> {
     }
 
     /// From leaf to root.
-    fn roll_back(&mut self, owner: Key) {
-        let state = self.owner_mut(owner);
-        let mut done = std::mem::take(&mut state.done);
-        state.locks -= done.iter().filter(|(_, before)| before.is_none()).count() as u64;
+    fn put_back(&mut self, owner: OwnerKey, mut done: Vec<(NodeId, Option<Mode>)>) {
         done.reverse();
         self.lower(owner, &done);
     }

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, ready};
 use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{AcquireError, AcquireOwned, Semaphore, TryAcquireError};
+use crate::semaphore::{Acquire, AcquireError, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 use crate::wait::Wait;
@@ -44,7 +44,7 @@ pub(crate) struct Granted<'a> {
 pub(super) struct Admission {
     /// Which it waits for; past both it has what it needs.
     which: usize,
-    asked: Option<Wait<AcquireOwned>>,
+    asked: Option<Wait<Acquire<Arc<Semaphore>>>>,
     pub(super) admitted: Admitted,
 }
 
@@ -70,7 +70,7 @@ impl Admission {
     ) -> Poll<Result<(), SendReason>> {
         while self.which <= LANE {
             if self.asked.is_none() {
-                let ask = |bound| Semaphore::acquire_owned(&bound, number(messages));
+                let ask = |bound| Wait::new(Semaphore::request(bound, number(messages)));
                 self.asked = bound(self.which).map(ask);
             }
             if let Some(asked) = &mut self.asked {

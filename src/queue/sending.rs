@@ -7,7 +7,7 @@ use std::mem::take;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use crate::semaphore::{Acquire, TryAcquireError};
+use crate::semaphore::{Acquire, Semaphore, TryAcquireError};
 use crate::shown::shows;
 use crate::wait::{Op, Ticket, Wait, sealed};
 
@@ -23,7 +23,7 @@ pub struct Sending<'a, O, M, R> {
     capacity: &'a Capacity,
     messages: usize,
     /// `None` where there is always room, and once it has its permits.
-    request: Option<Acquire<'a>>,
+    request: Option<Acquire<&'a Semaphore>>,
     permits: Permits<'a>,
     /// What it waits for before the queue.
     admission: Admission,
@@ -88,7 +88,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             pending: Some(pending),
             capacity,
             messages,
-            request: permits.map(|permits| permits.request(number(messages))),
+            request: permits.map(|permits| Semaphore::request(permits, number(messages))),
             permits: Permits::default(),
             admission: Admission::new(),
             steps,

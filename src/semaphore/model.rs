@@ -11,17 +11,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Acquire, AcquireError, Permit, Semaphore};
+use super::{AcquireError, Permit, Semaphore};
 use crate::limit::Bypass;
 use crate::sync::{Arc, AtomicUsize, Ordering, explore, spawn};
-use crate::wait::Wait;
+use crate::wait::{Op, Wait};
 
 fn semaphore(limit: u32, bypass: u32) -> Arc<Semaphore> {
     let semaphore = Semaphore::new(limit).unwrap();
     Arc::new(semaphore.with_bypass(Bypass::AtMost(bypass)))
 }
 
-fn poll<'a>(wait: &mut Wait<Acquire<'a>>) -> Poll<Result<Permit<&'a Semaphore>, AcquireError>> {
+fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 

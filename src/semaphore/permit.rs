@@ -6,19 +6,6 @@ use std::ops::Deref;
 use super::Semaphore;
 use crate::sync::Arc;
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A way to hold a semaphore: by reference, or shared. Closed, so that a handle
-/// leads to the same semaphore whenever it is followed.
-pub trait Handle: Deref<Target = Semaphore> + Clone + Unpin + sealed::Sealed {}
-
-impl sealed::Sealed for &Semaphore {}
-impl Handle for &Semaphore {}
-impl sealed::Sealed for Arc<Semaphore> {}
-impl Handle for Arc<Semaphore> {}
-
 /// A number of permits of one [`Semaphore`], given back on drop.
 ///
 /// What was done before a permit was given back is visible to whoever gets it
@@ -34,7 +21,7 @@ impl Handle for Arc<Semaphore> {}
 ///
 /// Dropping never does: a waker that it wakes and that panics stops nobody.
 #[must_use = "permits are given back when this is dropped"]
-pub struct Permit<S: Handle> {
+pub struct Permit<S: Deref<Target = Semaphore>> {
     semaphore: S,
     count: u32,
 }
@@ -42,7 +29,7 @@ pub struct Permit<S: Handle> {
 /// A [`Permit`] that keeps its semaphore alive.
 pub type OwnedPermit = Permit<Arc<Semaphore>>;
 
-impl<S: Handle> Permit<S> {
+impl<S: Deref<Target = Semaphore>> Permit<S> {
     /// Of permits that have just been taken.
     #[inline]
     pub(crate) fn of(semaphore: S, count: u32) -> Self {
@@ -81,7 +68,10 @@ impl<S: Handle> Permit<S> {
     /// assert_eq!(semaphore.available(), 1);
     /// ```
     #[must_use = "what is split off and dropped is given back"]
-    pub fn split(&mut self, count: u32) -> Option<Self> {
+    pub fn split(&mut self, count: u32) -> Option<Self>
+    where
+        S: Clone,
+    {
         let rest = self.count.checked_sub(count)?;
         let semaphore = self.semaphore.clone();
         self.count = rest;
@@ -100,7 +90,10 @@ impl<S: Handle> Permit<S> {
     /// permit.merge(semaphore.try_acquire(2).unwrap()).unwrap();
     /// assert_eq!(permit.count(), 3);
     /// ```
-    pub fn merge<R: Handle>(&mut self, other: Permit<R>) -> Result<(), Permit<R>> {
+    pub fn merge<R: Deref<Target = Semaphore>>(
+        &mut self,
+        other: Permit<R>,
+    ) -> Result<(), Permit<R>> {
         if !std::ptr::eq(self.semaphore(), other.semaphore()) {
             return Err(other);
         }
@@ -121,7 +114,7 @@ impl<S: Handle> Permit<S> {
     }
 }
 
-impl<S: Handle> Drop for Permit<S> {
+impl<S: Deref<Target = Semaphore>> Drop for Permit<S> {
     #[inline]
     fn drop(&mut self) {
         if self.count > 0 {
@@ -130,7 +123,7 @@ impl<S: Handle> Drop for Permit<S> {
     }
 }
 
-impl<S: Handle> fmt::Debug for Permit<S> {
+impl<S: Deref<Target = Semaphore>> fmt::Debug for Permit<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit")
             .field("count", &self.count)

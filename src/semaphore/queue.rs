@@ -5,13 +5,20 @@
 //! to them when there are enough for it and all ahead of it.
 
 use std::convert::Infallible;
+use std::ops::Deref;
 use std::panic::Location;
-use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use super::Semaphore;
 use super::error::AcquireError;
+use super::permit::Permit;
+use crate::sync::spin_loop;
 use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
-use crate::wait::{Guarded, Session, Ticket, WakeBatch};
+use crate::wait::{BACK_OFF, Guarded, Session, Ticket, WakeBatch};
+
+/// How long at most a thread that was notified watches others overtake it: a
+/// bound's number of short sections.
+const WATCH: Duration = Duration::from_micros(100);
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +61,16 @@ impl Turnstile for Semaphore {
     type Grant = ();
     type Refusal = AcquireError;
     type State = State;
+    type Output<S: Deref<Target = Self>> = Result<Permit<S>, AcquireError>;
+
+    #[inline]
+    fn granted<S: Deref<Target = Self>>(semaphore: S, claim: Claim, (): ()) -> Self::Output<S> {
+        Ok(Permit::of(semaphore, claim.count))
+    }
+
+    fn refused<S: Deref<Target = Self>>(error: AcquireError) -> Self::Output<S> {
+        Err(error)
+    }
 
     fn queue(&self) -> &Guarded<Queue> {
         &self.queue
@@ -65,6 +82,28 @@ impl Turnstile for Semaphore {
 
     fn nobody_waits(&self) {
         self.word.nobody_waits();
+    }
+
+    fn is_shut(&self) -> bool {
+        self.is_closed() || self.word.is_shut()
+    }
+
+    #[inline]
+    fn take_now(&self, claim: Claim) -> Option<()> {
+        self.word.take(claim.count).then_some(())
+    }
+
+    /// One that was notified, so that releases pass it by, and was granted nothing watches for its
+    /// chance before it is among those who were not again.
+    fn glance(&self, ticket: Ticket, claim: Claim) -> Option<()> {
+        let mut queue = self.queue.lock();
+        let granted = queue.collect(ticket).map(|_| ());
+        let watches = granted.is_none() && queue.is_notified(ticket);
+        drop(queue);
+        if watches {
+            self.watch(claim.count);
+        }
+        granted
     }
 
     fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {
@@ -145,15 +184,38 @@ impl Semaphore {
         }
     }
 
-    /// Looks whether one in the queue was granted, and leaves all as it is if
-    /// not. `Pending`: it has been notified, so that releases pass by, and must
-    /// look again soon.
-    pub(super) fn glance(&self, ticket: Ticket) -> Option<Poll<()>> {
-        let mut queue = self.queue.lock();
-        if queue.collect(ticket).is_some() {
-            return Some(Poll::Ready(()));
+    /// Looks at the word until `count` permits stay free, the front is about to
+    /// be handed some or has been, nothing has changed for a moment, or a while
+    /// has passed.
+    fn watch(&self, count: u32) {
+        if BACK_OFF.is_zero() {
+            return;
         }
-        queue.is_notified(ticket).then_some(Poll::Pending)
+        let mut seen = self.word.load();
+        let begun = Instant::now();
+        let mut since = begun;
+        let mut free = false;
+        loop {
+            for _ in 0..8 {
+                spin_loop();
+            }
+            let now = self.word.load();
+            if self.is_shut() || now.overtakings() < seen.overtakings() {
+                return;
+            }
+            let covered = now.covers(0, count);
+            if covered && free {
+                return;
+            }
+            free = covered;
+            let time = Instant::now();
+            if time - begun >= WATCH || (now == seen && time - since >= BACK_OFF) {
+                return;
+            }
+            if now != seen {
+                (seen, since) = (now, time);
+            }
+        }
     }
 
     /// Whether one that waits was neither granted what it asks for nor told to look.

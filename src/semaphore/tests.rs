@@ -6,14 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::word::Word;
-use super::{Acquire, AcquireError, Permit, Semaphore, WaiterState};
+use super::{Permit, Semaphore, WaiterState};
 use crate::limit::{Bypass, Limit};
 use crate::turnstile::Released;
-use crate::wait::Wait;
+use crate::wait::{Op, Wait};
 
-type Acquired<'a> = Result<Permit<&'a Semaphore>, AcquireError>;
-
-fn poll<'a>(wait: &mut Wait<Acquire<'a>>) -> Poll<Acquired<'a>> {
+fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 

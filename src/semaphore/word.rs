@@ -21,8 +21,6 @@
 //! sequence of each give-back reaches to the takes that follow it. CLOSED is
 //! written under the lock, and acted on there: it needs no ordering of its own.
 
-use std::fmt;
-
 use crate::limit::Bypass;
 use crate::sync::{Ordering, const_fn};
 use crate::turnstile::{self, Released};
@@ -92,17 +90,6 @@ impl Bits {
             return Some(self.less(n));
         }
         self.taken(n, bypass)
-    }
-}
-
-impl fmt::Debug for Bits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bits")
-            .field("available", &self.available())
-            .field("overtakings", &self.overtakings())
-            .field("closed", &self.is_closed())
-            .field("waiters", &self.has_waiters())
-            .finish()
     }
 }
 

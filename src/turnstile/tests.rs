@@ -1,6 +1,7 @@
 //! The queue as a plain value; what is decided over it is tested with the
 //! semaphore and the intent lock.
 
+use std::ops::Deref;
 use std::task::Waker;
 
 use super::{Admission, AdmissionOf, Claim, Turnstile, WaitQueue, WaiterState, Word};
@@ -29,6 +30,19 @@ impl Turnstile for Empty {
     type Grant = char;
     type Refusal = ();
     type State = ();
+    type Output<H: Deref<Target = Self>> = ();
+
+    fn granted<H: Deref<Target = Self>>(_: H, _: u64, _: char) {}
+
+    fn refused<H: Deref<Target = Self>>((): ()) {}
+
+    fn is_shut(&self) -> bool {
+        false
+    }
+
+    fn take_now(&self, _: u64) -> Option<char> {
+        None
+    }
 
     fn queue(&self) -> &Guarded<WaitQueue<Self>> {
         &self.0

@@ -113,6 +113,8 @@ fn auto_traits() {
     shared::<Semaphore>();
     shared::<Permit<&Semaphore>>();
     shared::<OwnedPermit>();
-    shared::<conversant::wait::Wait<conversant::semaphore::Acquire<'_>>>();
-    shared::<conversant::wait::Wait<conversant::semaphore::AcquireOwned>>();
+    fn are_shared<T: Send + Sync + Unpin>(_: &T) {}
+    let semaphore = Arc::new(strict(1));
+    are_shared(&semaphore.acquire(1));
+    are_shared(&Semaphore::acquire_owned(&semaphore, 1));
 }

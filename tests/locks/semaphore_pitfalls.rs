@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, AcquireOwned, Semaphore, TryAcquireError, WaiterState};
-use conversant::wait::Wait;
+use conversant::semaphore::{AcquireError, Semaphore, TryAcquireError, WaiterState};
 
 use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take};
 
@@ -227,7 +226,7 @@ fn a_waker_may_re_enter() {
     for bypass in BYPASSES {
         let semaphore = Arc::new(semaphore(2, bypass));
         let stuck = Arc::new(AtomicUsize::new(0));
-        let poll = |wait: &mut Wait<AcquireOwned>| {
+        let poll = |wait: &mut (dyn Future<Output = _> + Unpin)| {
             let waker = Waker::from(Arc::new(Reenters(semaphore.clone(), stuck.clone())));
             let polled = Pin::new(wait).poll(&mut Context::from_waker(&waker));
             polled.is_ready()

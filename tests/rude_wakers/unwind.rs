@@ -14,12 +14,13 @@ use conversant::lock_table::{LockTable, Owner};
 use conversant::queue::{self, Conversation, Lane, Queue};
 use conversant::scheduler::{self, Caller, Scheduler, Task};
 use conversant::semaphore::{self, Semaphore};
-use conversant::wait::Wait;
 
 /// Of the user's, and not unwind safe itself.
 type Touchy = Cell<u8>;
 
 const fn safe<H: UnwindSafe + RefUnwindSafe>() {}
+
+fn safe_wait<H: UnwindSafe + RefUnwindSafe>(_: &H) {}
 
 #[test]
 fn handles_are_unwind_safe() {
@@ -38,7 +39,8 @@ fn handles_are_unwind_safe() {
     safe::<Semaphore>();
     safe::<semaphore::Permit<&Semaphore>>();
     safe::<semaphore::OwnedPermit>();
-    safe::<Wait<semaphore::Acquire<'_>>>();
+    let semaphore = Semaphore::const_new(1);
+    safe_wait(&semaphore.acquire(1));
     safe::<IntentLock>();
     safe::<intent::Guard<&IntentLock>>();
     safe::<Arc<IntentLock>>();

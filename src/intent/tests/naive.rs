@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 use super::IntentLock;
 use crate::intent::guard::Convert;
-use crate::intent::{Deadlock, Guard, Lock};
+use crate::intent::{Deadlock, Guard};
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::wait::{Op, Wait};
+use crate::wait::Op;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -134,7 +134,7 @@ impl Wake for Woken {
 /// One who waits for a guard, or has it, and perhaps converts it.
 struct Actor<'a> {
     woken: Arc<Woken>,
-    waits: Option<Wait<Lock<'a>>>,
+    waits: Option<Pin<Box<dyn Future<Output = Guard<&'a IntentLock>> + 'a>>>,
     guard: Option<Guard<&'a IntentLock>>,
     converts_to: Option<Mode>,
 }
@@ -159,7 +159,7 @@ impl<'a> Actor<'a> {
         let waker = Waker::from(self.woken.clone());
         let mut cx = Context::from_waker(&waker);
         if let Some(wait) = &mut self.waits {
-            if let Poll::Ready(guard) = Pin::new(wait).poll(&mut cx) {
+            if let Poll::Ready(guard) = wait.as_mut().poll(&mut cx) {
                 self.guard = Some(guard);
                 self.waits = None;
                 return Poll::Ready(Ok(()));
@@ -248,7 +248,7 @@ impl Run<'_> {
     fn request(&mut self, mode: Mode) {
         let who = self.actors.len();
         let mut actor = Actor::new(None);
-        actor.waits = Some(self.lock.lock(mode));
+        actor.waits = Some(Box::pin(self.lock.lock(mode)));
         let taken = actor.poll().is_ready();
         assert_eq!(taken, self.naive.may(who, mode));
         match taken {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::super::{LockError, LockTable, MAX_DEPTH, ReleaseError, Resource, TryLockError};
+use super::super::{LockError, LockTable, MAX_DEPTH, ReleaseError, Resource};
 use super::{Path, Polled, free, owners, path, take};
 use crate::modes::Mode::{self, Ix, S, U, X};
 
@@ -51,13 +51,13 @@ fn too_deep_and_just_not() {
     a.release_all();
     let deeper = Path(vec![1; MAX_DEPTH + 2]);
     assert_eq!(a.lock(&deeper, S).wait(), Err(LockError::TooDeep));
-    assert_eq!(a.try_lock(&deeper, S), Err(TryLockError::TooDeep));
-    assert_eq!(a.first_free([&deeper], S), Err(TryLockError::TooDeep));
+    assert_eq!(a.try_lock(&deeper, S), Err(LockError::TooDeep));
+    assert_eq!(a.first_free([&deeper], S), Err(LockError::TooDeep));
     let some = [(path([1]), X), (deeper.clone(), X)];
     assert_eq!(a.lock_many(some).wait(), Err(LockError::TooDeep));
     // What is held counts as deep as it stands.
     take(&mut a, &deepest, Ix);
-    assert_eq!(a.try_lock(&deeper, X), Err(TryLockError::TooDeep));
+    assert_eq!(a.try_lock(&deeper, X), Err(LockError::TooDeep));
     a.release_all();
     assert!(locks.is_empty() && a.holdings().count() == 0);
 }
@@ -65,7 +65,7 @@ fn too_deep_and_just_not() {
 /// A parent that is its own ancestor.
 #[test]
 fn a_hierarchy_without_a_root_is_refused() {
-    #[derive(Clone, PartialEq, Eq, Hash)]
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
     struct Ring(u32);
     impl Resource for Ring {
         fn parent(&self) -> Option<Self> {
@@ -75,7 +75,7 @@ fn a_hierarchy_without_a_root_is_refused() {
     let locks = LockTable::new();
     assert_eq!(
         locks.owner(0).try_lock(&Ring(0), X),
-        Err(TryLockError::OwnAncestor)
+        Err(LockError::OwnAncestor)
     );
 }
 
@@ -334,7 +334,7 @@ fn a_panicking_waker_keeps_nobody_waiting() {
 /// A key's drop may use the table: it never runs under its lock.
 #[test]
 fn keys_are_dropped_unlocked() {
-    #[derive(Clone)]
+    #[derive(Clone, Debug)]
     struct Nosy(u32, LockTable<Nosy>);
     impl PartialEq for Nosy {
         fn eq(&self, other: &Self) -> bool {

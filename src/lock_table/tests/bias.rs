@@ -1,10 +1,10 @@
 //! The intent on a root that an owner keeps: nobody sees it, and nobody waits for it.
 
-use super::super::{LockTable, Owner, ResourceView, TryLockError};
+use super::super::{LockError, LockTable, Owner, ResourceView};
 use super::{Path, Polled, free, owners, path, take};
 use crate::modes::Mode::{Is, Ix, S, X};
 
-const BLOCKED: Result<(), TryLockError> = Err(TryLockError::WouldBlock);
+const BLOCKED: Result<(), LockError<Path>> = Err(LockError::WouldBlock);
 
 /// How many entries there are, what is kept included.
 pub(super) fn entries(locks: &LockTable<Path>) -> usize {

@@ -76,14 +76,12 @@ fn owners_of_several_threads_are_told_apart() {
     assert_eq!((ids.len(), locks.counts().owners), (800, 800));
     let priority = |n: usize| (n / 40 * 100 + n % 40) as i32;
     for (n, owner) in made.iter().enumerate() {
-        assert_eq!(owner.priority(), priority(n));
-        assert!(locks.set_priority(owner.id(), -priority(n)));
+        assert_eq!(owner.priority().get(), priority(n));
+        owner.priority().set(-priority(n));
     }
     for (n, owner) in made.into_iter().enumerate() {
-        assert_eq!(owner.priority(), -priority(n));
-        let id = owner.id();
+        assert_eq!(owner.priority().get(), -priority(n));
         drop(owner);
-        assert!(!locks.set_priority(id, 1), "it is gone");
         assert_eq!(locks.counts().owners, 799 - n);
         assert!(!ids.contains(&locks.owner(0).id()), "no id is given twice");
     }

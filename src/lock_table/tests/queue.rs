@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::super::{Cause, LockError, LockTable, Resource, TryLockError};
+use super::super::{Cause, LockError, LockTable, Resource};
 use super::{Path, Polled, free, owners, path, take};
 use crate::error::TimedOut;
 use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
@@ -24,7 +24,7 @@ fn every_pair_of_modes() {
             let expected = if compatible {
                 Ok(())
             } else {
-                Err(TryLockError::WouldBlock)
+                Err(LockError::WouldBlock)
             };
             assert_eq!(b.try_lock(&r, asked), expected, "{asked} beside {held}");
             drop(a);
@@ -369,8 +369,8 @@ fn close_tells_everybody() {
     drop((waits, fresh));
     assert_eq!(b.holdings().count(), 0);
     // Also what it has, and what that would cover.
-    assert_eq!(a.try_lock(&r, X), Err(TryLockError::Closed));
-    assert_eq!(a.first_free([&r], X), Err(TryLockError::Closed));
+    assert_eq!(a.try_lock(&r, X), Err(LockError::Closed));
+    assert_eq!(a.first_free([&r], X), Err(LockError::Closed));
     assert_eq!(a.held(&r), Some(X));
     a.downgrade(&r, S).unwrap();
     a.release(&r).unwrap();

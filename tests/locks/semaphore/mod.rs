@@ -9,10 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{
-    Acquire, AcquireError, Permit, Semaphore, TryAcquireError, WaiterState,
-};
-use conversant::wait::Wait;
+use conversant::semaphore::{AcquireError, Permit, Semaphore, TryAcquireError, WaiterState};
 
 pub(crate) type Borrowed<'a> = Permit<&'a Semaphore>;
 pub(crate) type Outcome<'a> = Result<Borrowed<'a>, AcquireError>;
@@ -35,14 +32,14 @@ impl Wake for Bell {
 
 /// A wait driven by hand.
 pub(crate) struct Hand<'a> {
-    pub(crate) wait: Wait<Acquire<'a>>,
+    wait: Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>,
     pub(crate) bell: Arc<Bell>,
 }
 
 impl<'a> Hand<'a> {
     pub(crate) fn new(semaphore: &'a Semaphore, count: u32) -> Self {
         Self {
-            wait: semaphore.acquire(count),
+            wait: Box::pin(semaphore.acquire(count)),
             bell: Arc::default(),
         }
     }
@@ -56,7 +53,7 @@ impl<'a> Hand<'a> {
 
     pub(crate) fn poll(&mut self) -> Poll<Outcome<'a>> {
         let waker = Waker::from(self.bell.clone());
-        Pin::new(&mut self.wait).poll(&mut Context::from_waker(&waker))
+        self.wait.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
     /// What it gives, having been woken.
