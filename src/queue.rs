@@ -207,7 +207,7 @@ pub use receive::{Receive, ReceiveMany, Receiving, Turns};
 pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
 pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;
-pub(crate) use send_wait::{Finish, Pause, Pending, taken};
+pub(crate) use send_wait::{Pause, Pending, taken};
 pub use send_wait::{SendAllWait, SendWait, Sending};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};

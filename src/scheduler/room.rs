@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::queue::{Finish, Pause, Pending, Permits, SendReason, Sending, taken};
+use crate::queue::{Pause, Pending, Sending, taken};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
@@ -57,14 +57,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, f, |pending, _| {
-            let Pending {
-                by: (caller, place),
-                message: f,
-                permits,
-            } = taken(pending);
-            caller.submit_permitted(place, Function(f), permits)
-        })
+        self.when_there_is_room::<Function<F>>(place, f)
     }
 
     /// As [`exec_wait`](Self::exec_wait), of a future.
@@ -82,23 +75,28 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, future, |pending, _| {
-            let Pending {
-                by: (caller, place),
-                message: future,
-                permits,
-            } = taken(pending);
-            caller.submit_permitted(place, Stage::New(future), permits)
-        })
+        self.when_there_is_room::<Stage<F>>(place, future)
     }
 
-    fn when_there_is_room<'a, F, R>(
+    fn when_there_is_room<'a, P: Program>(
         &'a self,
         place: Place<'a>,
-        task: F,
-        submit: Finish<'a, (&'a Self, Place<'a>), F, R>,
-    ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
-        let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), submit);
+        task: P::Given,
+    ) -> Wait<Submitting<'a, P::Given, P::Ok, P::Error>> {
+        let mut wait = Sending::wait(&self.capacity, 1, ((self, place), task), |pending, _| {
+            let Pending {
+                by: (caller, place),
+                message: task,
+                permits,
+            } = taken(pending);
+            match permits {
+                Ok(permits) => caller.submit_one(place, P::new(task), Some(permits)),
+                Err(reason) => Err(Rejected {
+                    task,
+                    reason: reason.into(),
+                }),
+            }
+        });
         wait.op_mut().on_pause = |(caller, _), pause| caller.waits_for_room(pause);
         wait
     }
@@ -120,20 +118,5 @@ impl Caller {
             Pause::Over => unblock(shared),
         }
         false
-    }
-
-    fn submit_permitted<P: Program>(
-        &self,
-        place: Place<'_>,
-        program: P,
-        permits: Result<Permits<'_>, SendReason>,
-    ) -> Submitted<P::Given, P::Ok, P::Error> {
-        match permits {
-            Ok(permits) => self.submit_one(place, program, Some(permits)),
-            Err(reason) => Err(Rejected {
-                task: program.back(),
-                reason: reason.into(),
-            }),
-        }
     }
 }
