@@ -194,7 +194,7 @@ use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
-pub(crate) use bounds::{Granted, bound_of, checked};
+pub(crate) use bounds::{bound_of, checked};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
@@ -210,7 +210,7 @@ pub use reserve::{Reserve, Reserved};
 pub use send_many::Addressed;
 pub use send_wait::{SendAllWait, SendWait};
 pub use sending::Sending;
-pub(crate) use sending::{Pause, SendGranted, Steps};
+pub(crate) use sending::{Pause, Steps};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 use state::State;

@@ -79,13 +79,14 @@
 //! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
 //! hold back a higher one of the same caller for ever.
 
-mod batch;
+// A task's way: `submit`; `submissions`, if it is posted; `placing`; then a worker has it:
+// `claims`, `state`, `local_queue`; it runs: `perform`, on a body of `cell` or `bodies`; `endings`.
 mod blocking;
 mod bodies;
 mod builder;
 mod caller;
 mod cell;
-mod claimed;
+mod claims;
 mod clock;
 mod closing;
 mod core;
@@ -100,13 +101,12 @@ mod perform;
 mod placing;
 mod pool;
 mod posting;
-mod prefetch;
 mod reject;
 mod room;
 mod shared;
-mod solo;
 mod spawn;
 mod stall;
+mod state;
 mod status;
 mod submissions;
 mod submit;
@@ -125,8 +125,8 @@ mod worker;
 
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stale, Stalled};
-use crate::queue::Capacity;
+use crate::error::{OutOfRange, Stale, Stalled};
+use crate::queue::{Capacity, LaneError};
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
@@ -137,8 +137,8 @@ pub use current::is_cancelled;
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
 pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
-pub use pool::{Pool, PoolError};
-pub use reject::{CallerError, Reason, Rejected, SyncError};
+pub use pool::Pool;
+pub use reject::{Reason, Rejected, SyncError};
 pub use room::Submitting;
 pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use summary::Summary;
@@ -146,7 +146,6 @@ pub use task::{OutcomeError, Task, first};
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
 
-pub(crate) use caller::Synced;
 pub(crate) use core::Core;
 pub(crate) use task_state::{Body, Location, Placing, Tag};
 
@@ -172,19 +171,16 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// [`CallerError`]: the scheduler is shut down, or a number is out of range.
-    pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
+    /// [`LaneError`]: the scheduler is shut down, or a number is out of range.
+    pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, LaneError> {
         let name: Arc<str> = Arc::from(name);
-        let capacity = Capacity::new(options.capacity).map_err(CallerError::OutOfRange)?;
+        let capacity = Capacity::new(options.capacity)?;
         let capacity = Arc::new(capacity);
         let mut state = self.shared.state.lock();
         if state.core.closed {
-            return Err(CallerError::Closed(Closed));
+            return Err(LaneError::Closed);
         }
-        let key = state
-            .core
-            .add_caller(name, &options)
-            .map_err(CallerError::OutOfRange)?;
+        let key = state.core.add_caller(name, &options)?;
         let c = state.core.caller_mut(key);
         c.capacity = capacity.permits().map(|_| Arc::clone(&capacity));
         let may_post = Arc::clone(&c.may_post);

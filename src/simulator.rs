@@ -45,14 +45,13 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::{
-    CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Synced, Tag,
-};
+use crate::scheduler::{CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Tag};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
 use crate::timers::Timers;
@@ -164,7 +163,6 @@ impl Simulation {
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
         let mut placing = work.placing;
-        placing.named = true;
         if let Some(GroupId(number, group)) = work.group {
             if number != self.number {
                 return Err(Reason::ForeignGroup);
@@ -242,12 +240,12 @@ impl Simulation {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
         loop {
-            match synced.gives() {
-                Some(gives) => return gives,
-                None => self.dispatch(),
+            match synced {
+                Poll::Ready(gives) => return gives,
+                Poll::Pending => self.dispatch(),
             }
             synced = self.core.caller_mut(caller).synced();
-            if synced != Synced::NotYet {
+            if synced.is_ready() {
                 continue;
             }
             let Some(next) = self.next_event() else {
@@ -288,7 +286,7 @@ impl Simulation {
     /// do, by worker.
     fn move_to(&mut self, then: Duration) {
         self.now = then;
-        self.core.advance(then, &mut self.wakes);
+        self.core.advance(then);
         self.pauses.advance(then);
         while let Some((_, future)) = self.pauses.due() {
             self.core.wake_task(future);
@@ -323,9 +321,7 @@ impl Simulation {
         let since = self.now.saturating_sub(job.work().takes);
         let polled = ((tag, job.clone()), pause.is_zero());
         let times = (since, self.now);
-        let awaits = self
-            .core
-            .suspend_one(polled, worker, times, &mut self.wakes);
+        let awaits = self.core.suspend_one(polled, worker, times);
         let awaits = awaits && pause < Duration::MAX;
         let wakes = tag.future.filter(|_| awaits);
         let at = self.now.saturating_add(pause);
@@ -379,9 +375,7 @@ impl Simulation {
         for ended in std::mem::take(&mut self.core.ended) {
             let pause = ended.job.ended().into_iter();
             pause.for_each(|pause| _ = self.pauses.cancel(pause));
-            if let Some(task) = ended.open {
-                self.core.dropped(task, ended.ending, &mut self.wakes);
-            }
+            self.core.dropped(ended.tag, ended.ending, &mut self.wakes);
             self.records.extend(ended.record.map(|row| *row));
         }
     }

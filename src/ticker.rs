@@ -158,7 +158,7 @@ fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
     loop {
         let due = timed.advance(origin.elapsed());
         let wait = Wait::new(OrStopped {
-            stopped: stop.acquire(1),
+            stopped: Wait::new(Semaphore::request(stop, 1)),
             earlier: timed.next_due(due),
         });
         let stopped = match due.map(|due| origin.checked_add(due)) {
@@ -173,7 +173,7 @@ fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
 
 /// Whether it was stopped before an earlier date came.
 struct OrStopped<'a, T: Timed> {
-    stopped: Wait<Acquire<'a>>,
+    stopped: Wait<Acquire<&'a Semaphore>>,
     earlier: Wait<NextDue<'a, T>>,
 }
 

@@ -7,12 +7,12 @@ use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 use crate::semaphore::TryAcquireError;
 use crate::shown::shows;
 
-/// Why there is no lane, or no group in it.
+/// Why there is no lane, no group in it, or no caller of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneError {
-    /// The queue is closed.
+    /// The queue is closed, or the scheduler.
     Closed,
-    /// A weight, a cap or a limit is out of its range.
+    /// A weight, a cap, a capacity or a limit is out of its range.
     OutOfRange(OutOfRange),
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Steps<'a, O, M, R> {
 
 type SendAtOnce<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
 
-pub(crate) type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
+type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
 
 impl<'a, O, M, R> Steps<'a, O, M, R> {
     /// One step.

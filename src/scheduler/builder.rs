@@ -13,8 +13,8 @@ use super::clock::Keeps;
 use super::core::Core;
 use super::log::Log;
 use super::pool::{Hook, Host, Pool, Threads};
-use super::prefetch::State;
 use super::shared::Shared;
+use super::state::State;
 use super::submissions::Submissions;
 use super::worker;
 
@@ -212,7 +212,7 @@ impl Builder {
     }
 }
 
-/// See [`Builder::claims`]; chosen by measurement, see `prefetch`.
+/// See [`Builder::claims`]; chosen by measurement, see `state`.
 const DEFAULT_CLAIMS: u32 = 32;
 const MAX_CLAIMS: u32 = 1024;
 

@@ -11,7 +11,7 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
@@ -81,29 +81,7 @@ struct Closing {
 }
 
 /// How far a synchronize has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Synced {
-    /// All that it covers has ended.
-    Done(Summary),
-    /// Something it covers has not ended.
-    NotYet,
-    /// There is nothing to wait for.
-    Nothing,
-    /// Another synchronize of this caller is under way.
-    Busy,
-}
-
-impl Synced {
-    /// What the synchronize gives, if it is over.
-    pub(crate) fn gives(self) -> Option<Result<Summary, SyncError>> {
-        match self {
-            Self::Done(summary) => Some(Ok(summary)),
-            Self::NotYet => None,
-            Self::Nothing => Some(Err(SyncError::NothingOutstanding)),
-            Self::Busy => Some(Err(SyncError::Busy)),
-        }
-    }
-}
+pub(crate) type Synced = Poll<Result<Summary, SyncError>>;
 
 #[derive(Debug)]
 pub(crate) struct CallerState {
@@ -272,10 +250,10 @@ impl CallerState {
     /// Begins a synchronize; `last` is the newest task of all.
     pub(super) fn close_epoch(&mut self, last: TaskId) -> Synced {
         if self.closing.is_some() {
-            return Synced::Busy;
+            return Poll::Ready(Err(SyncError::Busy));
         }
         if self.current.summary.tasks == 0 {
-            return Synced::Nothing;
+            return Poll::Ready(Err(SyncError::NothingOutstanding));
         }
         let epoch = std::mem::take(&mut self.current);
         self.closing = Some(Box::new(Closing {
@@ -296,9 +274,9 @@ impl CallerState {
                 if self.current.summary.first_failure.is_none() {
                     self.skip_above = None;
                 }
-                Synced::Done(summary)
+                Poll::Ready(Ok(summary))
             }
-            _ => Synced::NotYet,
+            _ => Poll::Pending,
         }
     }
 

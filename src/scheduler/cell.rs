@@ -1,12 +1,11 @@
 //! A task's body: first what is to be run, then what it gave and when.
 //!
 //! A task ends here before it does in the core: what it gave is there from then on, and
-//! who was waiting is woken when the core has recorded it. One that ends without a
-//! worker ends here under the lock of the state.
+//! who was waiting is woken when the core has recorded it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::sync::{Arc, Mutex};
@@ -21,15 +20,14 @@ pub(super) trait Job: Body + Any + Send + Sync {
     /// on. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Course;
 
-    /// The same where nobody else has it, without its lock.
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course;
+    /// The same where nobody else has it.
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
+        self.run(runner)
+    }
 
-    /// It has ended so without a worker: drops nothing of the user's. Who is to be
-    /// woken for that.
+    /// Drops what was to be run: it ends so without a worker. Who is to be woken for that.
+    /// Never unwinds.
     fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker>;
-
-    /// Drops what was to be run, before or after its ending is told. Never unwinds.
-    fn discard(&self);
 }
 
 /// What came of a run.
@@ -73,6 +71,9 @@ pub trait Program: Send + Sized + 'static {
     /// Whether it may have to be woken to go on.
     const IS_FUTURE: bool;
 
+    /// Of what was handed in.
+    fn new(given: Self::Given) -> Self;
+
     /// Runs until it ends, or hands itself back if it must be woken to go on.
     fn go(self, runner: &mut dyn Runner) -> Result<Result<Self::Ok, Self::Error>, Self>;
 
@@ -94,6 +95,10 @@ where
     type Error = E;
 
     const IS_FUTURE: bool = false;
+
+    fn new(f: F) -> Self {
+        Self(f)
+    }
 
     fn go(self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         Ok((self.0)())
@@ -124,14 +129,11 @@ pub(super) trait Gift<R, E>: Send + Sync {
     fn has_ended(&self) -> bool;
 }
 
-/// What came of a task.
-pub(super) enum Gave<R, E> {
-    /// It has not ended.
-    NotYet,
-    /// It was taken before.
-    Taken,
-    This(Verdict<R, E>, Option<Run>),
-}
+/// What a task gave; where and when it ran, if it did.
+type Final<R, E> = (Verdict<R, E>, Option<Run>);
+
+/// The same, when it has ended; `None` if that was taken before.
+pub(super) type Gave<R, E> = Poll<Option<Final<R, E>>>;
 
 /// The lock is only ever held to move a value: none of the user's code runs
 /// under it.
@@ -150,11 +152,8 @@ struct There<P: Program> {
 enum Stage<P: Program> {
     Ready(P),
     Running,
-    Gave(Verdict<P::Ok, P::Error>, Run),
-    /// It ended without a worker: how, until that is taken, and its program until that
-    /// is dropped.
-    Unrun(Option<(Ending, Option<Run>)>, Option<P>),
-    Taken,
+    /// Until it is taken.
+    Gave(Option<Final<P::Ok, P::Error>>),
 }
 
 impl<P: Program> Cell<P> {
@@ -173,7 +172,8 @@ impl<P: Program> Cell<P> {
 
     /// What was to be run, if it did not run.
     pub(super) fn reclaim(&self) -> Option<P> {
-        match self.there.lock().swap(Stage::Running).0 {
+        let stage = &mut self.there.lock().stage;
+        match std::mem::replace(stage, Stage::Running) {
             Stage::Ready(program) => Some(program),
             _ => None,
         }
@@ -181,53 +181,20 @@ impl<P: Program> Cell<P> {
 }
 
 impl<P: Program> There<P> {
-    /// Puts something else there; and if that is what came of the task, takes out who is to
-    /// be woken for it.
-    fn swap(&mut self, stage: Stage<P>) -> (Stage<P>, Option<Waker>) {
-        let waker = match &stage {
-            Stage::Gave(..) | Stage::Unrun(..) => self.waker.take(),
+    /// It does not run any more: who is to be woken if it has ended.
+    fn put(&mut self, stage: Stage<P>) -> Option<Waker> {
+        self.stage = stage;
+        match self.stage {
+            Stage::Gave(_) => self.waker.take(),
             _ => None,
-        };
-        (std::mem::replace(&mut self.stage, stage), waker)
+        }
     }
 
     /// Takes what came of it.
     fn take(&mut self) -> Gave<P::Ok, P::Error> {
         match &mut self.stage {
-            Stage::Ready(_) | Stage::Running => Gave::NotYet,
-            Stage::Unrun(how, _) => match how.take() {
-                Some((Ending::Skipped, run)) => Gave::This(Verdict::Skipped, run),
-                Some((_, run)) => Gave::This(Verdict::Cancelled, run),
-                None => Gave::Taken,
-            },
-            stage @ Stage::Gave(..) => match std::mem::replace(stage, Stage::Taken) {
-                Stage::Gave(verdict, run) => Gave::This(verdict, Some(run)),
-                _ => Gave::Taken,
-            },
-            Stage::Taken => Gave::Taken,
-        }
-    }
-}
-
-/// Runs what is there; `swap` puts something else there.
-#[inline]
-fn run<P: Program>(
-    runner: &mut dyn Runner,
-    mut swap: impl FnMut(Stage<P>) -> (Stage<P>, Option<Waker>),
-) -> Course {
-    let (Stage::Ready(program), _) = swap(Stage::Running) else {
-        unreachable!("one worker runs it at a time");
-    };
-    match attempt(program, runner) {
-        Ok(verdict) => {
-            let ending = verdict.ending();
-            let (_, waker) = swap(Stage::Gave(verdict, runner.ended(ending)));
-            runner.told(waker);
-            Course::Ended(ending)
-        }
-        Err(program) => {
-            swap(Stage::Ready(program));
-            Course::Suspended
+            Stage::Ready(_) | Stage::Running => Poll::Pending,
+            Stage::Gave(gave) => Poll::Ready(gave.take()),
         }
     }
 }
@@ -262,32 +229,29 @@ impl<P: Program> Body for Cell<P> {
 
 impl<P: Program> Job for Cell<P> {
     fn run(&self, runner: &mut dyn Runner) -> Course {
-        run(runner, |stage| self.there.lock().swap(stage))
-    }
-
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
-        let there = self.there.get_mut();
-        run(runner, |stage| there.swap(stage))
+        let program = self.reclaim().expect("one worker runs it at a time");
+        let (course, stage) = match attempt(program, runner) {
+            Ok(verdict) => {
+                let ending = verdict.ending();
+                let run = runner.ended(ending);
+                (
+                    Course::Ended(ending),
+                    Stage::Gave(Some((verdict, Some(run)))),
+                )
+            }
+            Err(program) => (Course::Suspended, Stage::Ready(program)),
+        };
+        runner.told(self.there.lock().put(stage));
+        course
     }
 
     fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker> {
-        let there = &mut *self.there.lock();
-        let program = match std::mem::replace(&mut there.stage, Stage::Taken) {
-            Stage::Ready(program) => Some(program),
-            _ => None,
+        drop_quietly(self.reclaim());
+        let verdict = match ending {
+            Ending::Skipped => Verdict::Skipped,
+            _ => Verdict::Cancelled,
         };
-        there.swap(Stage::Unrun(Some((ending, run)), program)).1
-    }
-
-    fn discard(&self) {
-        let gone = {
-            let stage = &mut self.there.lock().stage;
-            match stage {
-                Stage::Unrun(_, program) => Stage::Unrun(None, program.take()),
-                stage => std::mem::replace(stage, Stage::Running),
-            }
-        };
-        drop_quietly(gone);
+        self.there.lock().put(Stage::Gave(Some((verdict, run))))
     }
 }
 
@@ -322,9 +286,9 @@ impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
         spare: &mut Option<Waker>,
     ) -> Option<Gave<P::Ok, P::Error>> {
         let there = &mut *self.there.lock();
-        match there.take() {
-            Gave::NotYet => {}
-            gave => return Some(gave),
+        let gave = there.take();
+        if gave.is_ready() {
+            return Some(gave);
         }
         let waits = there
             .waker
@@ -334,7 +298,7 @@ impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
             // What is replaced is dropped by who has the spare.
             *spare = there.waker.replace(spare.take()?);
         }
-        Some(Gave::NotYet)
+        Some(Poll::Pending)
     }
 
     fn take_waker(&self) -> Option<Waker> {

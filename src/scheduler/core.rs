@@ -16,7 +16,6 @@
 
 use std::collections::BTreeSet;
 use std::task::Waker;
-use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
@@ -34,7 +33,7 @@ use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
-use super::task_state::{Body, Ended, FutureState, Later, Running, Started, Waiting};
+use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting};
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -197,15 +196,10 @@ impl<J: Body> Core<J> {
 
     // Workers.
 
-    /// Worker `n` looks for work, having rested, arrived or finished.
-    pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
+    /// Worker `n` looks for work, having rested, arrived or finished: whether it may have any.
+    pub(super) fn look(&mut self, n: u32) -> bool {
         self.clock.end_rest(n);
-        if !self.workers.look(n) || self.is_held() {
-            return None;
-        }
-        let claim = self.backlog.claim()?;
-        self.workers.claimed(n);
-        Some(self.start(claim, n, now))
+        self.workers.look(n) && !self.is_held()
     }
 
     /// Worker `n` rests until it is woken; gives back its last waker.

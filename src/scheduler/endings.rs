@@ -63,16 +63,18 @@ impl<J: Body> Core<J> {
         }
         let caller = self.caller_of(lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
-            self.skip(caller, now, wakes);
+            self.skip(caller, now);
         }
         self.count(caller, tag.id, Some(ending), tasks, wakes);
     }
 
-    /// A task that no worker had has ended: nothing is left of it.
-    #[inline]
-    pub(super) fn conclude(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
-        if let Some(future) = tag.future {
-            self.futures.remove(future);
+    /// A task that ended without a worker was told, and what it was to run is gone.
+    pub(crate) fn dropped(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
+        self.underway -= 1;
+        let future = tag.future.and_then(|future| self.futures.remove(future));
+        if future.is_some_and(|future| future.begun.is_some()) {
+            self.suspended -= 1;
+            self.backlog.finish(tag.holds);
         }
         self.forget(tag.id);
         let caller = self.caller_of(tag.holds.lane);

@@ -16,9 +16,9 @@ use crate::wait::{Op, Wait, WakeBatch};
 use super::core::How;
 use super::log::GroupId;
 use super::posting::Row;
-use super::prefetch::State;
 use super::reject::SyncError;
 use super::shared::Shared;
+use super::state::State;
 use super::summary::Summary;
 use super::task::Task;
 use super::task_state::Placing;
@@ -27,10 +27,8 @@ use super::waits::{Drained, Synchronize};
 /// Where a task goes, and when: its tier, its group, its bump, its delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    pub(super) tier: Option<u32>,
+    pub(super) placing: Placing,
     pub(super) group: Option<&'a Group>,
-    pub(super) bump: Option<u8>,
-    pub(super) after: Duration,
     pub(super) label: Option<&'a str>,
 }
 
@@ -41,15 +39,13 @@ impl<'a> Place<'a> {
         self.label.map(Arc::from)
     }
 
-    /// The same, for the core.
-    #[inline]
-    pub(super) fn placing(self, named: bool) -> Placing {
-        Placing {
-            tier: self.tier,
-            group: self.group.map(|group| group.0.id.key),
-            bump: self.bump,
-            after: self.after,
-            named,
+    /// As the core has it.
+    pub(crate) fn of(placing: Placing) -> Self {
+        let (group, label) = (None, None);
+        Self {
+            placing,
+            group,
+            label,
         }
     }
 
@@ -61,24 +57,24 @@ impl<'a> Place<'a> {
 
     /// In this tier.
     #[must_use]
-    pub fn tier(self, tier: u32) -> Self {
-        let tier = Some(tier);
-        Self { tier, ..self }
+    pub fn tier(mut self, tier: u32) -> Self {
+        self.placing.tier = Some(tier);
+        self
     }
 
     /// In this group, which is of the same caller.
     #[must_use]
-    pub fn group(self, group: &'a Group) -> Self {
-        let group = Some(group);
-        Self { group, ..self }
+    pub fn group(mut self, group: &'a Group) -> Self {
+        (self.group, self.placing.group) = (Some(group), Some(group.0.id.key));
+        self
     }
 
     /// On arrival bumps its group to this level. The bump is the group's: it
     /// serves whichever task of it is next, also if this one is cancelled.
     #[must_use]
-    pub fn bump(self, level: u8) -> Self {
-        let bump = Some(level);
-        Self { bump, ..self }
+    pub fn bump(mut self, level: u8) -> Self {
+        self.placing.bump = Some(level);
+        self
     }
 
     /// With this label, for people: it is in the task's row of the log and in the
@@ -124,8 +120,9 @@ impl<'a> Place<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn after(self, after: Duration) -> Self {
-        Self { after, ..self }
+    pub fn after(mut self, after: Duration) -> Self {
+        self.placing.after = after;
+        self
     }
 }
 

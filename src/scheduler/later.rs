@@ -37,7 +37,6 @@ impl<J: Body> Core<J> {
         caller: Key,
         (task, placing): (Waiting<J>, Placing),
         now: Duration,
-        wakes: &mut WakeBatch,
     ) -> Location {
         let tier = placing.tier.unwrap_or(0);
         let pinned = placing.group.into_iter();
@@ -52,10 +51,10 @@ impl<J: Body> Core<J> {
         let at = Location::Later(timer);
         let later = self.clock.timers.get_mut(timer);
         later.into_iter().for_each(|later| later.task.moved(at));
-        self.arrived(caller, tier, at, now, wakes);
+        self.arrived(caller, tier, at, now);
         // It was admitted before, and announced to a log.
         if self.is_abandoned() {
-            self.cancel(at, now, wakes);
+            self.cancel(at, now);
         }
         at
     }
@@ -66,20 +65,20 @@ impl<J: Body> Core<J> {
     }
 
     /// Cancels what will never be due, up to a full batch. Whether there is more.
-    pub(super) fn cancel_abandoned(&mut self, now: Duration, wakes: &mut WakeBatch) -> bool {
+    pub(super) fn cancel_abandoned(&mut self, now: Duration) -> bool {
         for _ in 0..WakeBatch::BOUND {
             let first = self.clock.timers.first().filter(|_| self.is_abandoned());
             let Some(timer) = first else {
                 return false;
             };
-            self.cancel(Location::Later(timer), now, wakes);
+            self.cancel(Location::Later(timer), now);
         }
         true
     }
 
     /// It is `now`: what is due arrives. The callers whose tasks those are.
-    pub(crate) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) -> Vec<Key> {
-        let (mut callers, mut seen) = (Vec::new(), BTreeSet::new());
+    pub(crate) fn advance(&mut self, now: Duration) -> BTreeSet<Key> {
+        let mut callers = BTreeSet::new();
         let time = self.clock.time(now);
         self.clock.timers.advance(time);
         while let Some((_, later)) = self.clock.timers.due() {
@@ -90,12 +89,10 @@ impl<J: Body> Core<J> {
             } = later;
             // If its group's last task is in a higher tier it follows it there, where it would
             // otherwise wait for itself.
-            self.arrive(caller, task, placing, now, wakes);
+            self.arrive(caller, task, placing, now);
             let pinned = placing.group.into_iter();
             pinned.for_each(|group| self.backlog.unpin(group));
-            if self.callers.get(caller).is_some() && seen.insert(caller) {
-                callers.push(caller);
-            }
+            callers.insert(caller);
         }
         callers
     }

@@ -117,10 +117,16 @@ impl LocalQueue {
 type ToRun = (Work, Option<Box<Record>>);
 
 impl Local {
-    /// It is empty, and the worker runs this task.
-    pub(super) fn begin(&mut self, first: &Started<Work>) {
-        let label = first.job.label().cloned();
-        self.running = Some(Running::new(first.tag, label, first.start));
+    /// Nothing has run: the first of those that wait starts `now`.
+    pub(super) fn begin(&mut self, now: Duration) -> Option<Started<Work>> {
+        let first = self.waiting.front_mut()?;
+        let (task, holds, record) = first.pop()?;
+        if first.len() == 0 {
+            self.waiting.pop_front();
+        }
+        let started = Started::new(task, holds, record, now);
+        self.running = Some(started.running());
+        Some(started)
     }
 
     /// What has run stays here. The worker's next task, if it has one: `ran` is of that then,

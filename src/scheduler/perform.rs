@@ -13,8 +13,8 @@ use super::current::{as_task, wake_current};
 use super::local_queue::{Ran, Went, Work};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
-use super::prefetch::Taken;
 use super::shared::Shared;
+use super::state::Taken;
 
 /// What a worker keeps from one task to the next.
 #[derive(Default)]

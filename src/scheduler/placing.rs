@@ -9,7 +9,7 @@ use crate::wait::WakeBatch;
 use super::core::Core;
 use super::outcome::{Ending, TaskId};
 use super::reject::Reason;
-use super::task_state::{Body, Location, Placing, Waiting, nanos};
+use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
 
 impl<J: Body> Core<J> {
     /// Whether tasks are taken for this place. What refuses one refuses all.
@@ -39,7 +39,6 @@ impl<J: Body> Core<J> {
 
     /// Takes a task that is [admitted](Self::admits), as one event: where it waits. One
     /// that comes after a failure in a lower tier is skipped at once.
-    #[inline]
     pub(crate) fn submit(
         &mut self,
         caller: Key,
@@ -48,7 +47,7 @@ impl<J: Body> Core<J> {
         queued: Duration,
     ) -> Location {
         let id = self.announce(caller, 1);
-        let task = Waiting::new(id, placing.named, nanos(queued), job);
+        let task = Waiting::new(id, Kind::of(&job, true), nanos(queued), job);
         self.place(caller, placing, task, queued)
     }
 
@@ -72,11 +71,9 @@ impl<J: Body> Core<J> {
         task: Waiting<J>,
         queued: Duration,
     ) -> Location {
-        // Nobody waits for it yet; with a log, what it skips is told later.
-        let nobody = &mut WakeBatch::new();
         match placing.after.is_zero() {
-            true => self.arrive(caller, task, placing, queued, nobody),
-            false => self.put_off(caller, (task, placing), queued, nobody),
+            true => self.arrive(caller, task, placing, queued),
+            false => self.put_off(caller, (task, placing), queued),
         }
     }
 
@@ -111,7 +108,6 @@ impl<J: Body> Core<J> {
         task: Waiting<J>,
         placing: Placing,
         now: Duration,
-        wakes: &mut WakeBatch,
     ) -> Location {
         let lane = self.caller(caller).lane;
         let Placing {
@@ -119,26 +115,19 @@ impl<J: Body> Core<J> {
         } = placing;
         let (spot, tier) = self.backlog.send_to(lane, group, tier, bump, task);
         let at = Location::Line(spot);
-        self.arrived(caller, tier, at, now, wakes);
+        self.arrived(caller, tier, at, now);
         at
     }
 
     /// If it came after a failure it is skipped.
     #[inline]
-    pub(super) fn arrived(
-        &mut self,
-        caller: Key,
-        tier: u32,
-        at: Location,
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) {
+    pub(super) fn arrived(&mut self, caller: Key, tier: u32, at: Location, now: Duration) {
         let c = self.caller(caller);
         if tier > 0 {
             c.may_post.store(false, Relaxed);
         }
         if c.skips(tier) {
-            self.withdraw(at, Ending::Skipped, now, wakes);
+            self.withdraw(at, Ending::Skipped, now);
         }
     }
 

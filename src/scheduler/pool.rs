@@ -1,6 +1,6 @@
 //! Where workers run: on threads of our own, or on the embedder's pool.
 
-use std::fmt;
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::wait::drop_quietly;
@@ -23,39 +23,20 @@ pub trait Pool: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`PoolError`] if it cannot be run; the scheduler reports it and tries
+    /// Why it cannot be run; the scheduler reports it and tries
     /// again at the next event. A task that was taken because a worker was
     /// about to start, which then could not be, waits until then.
-    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError>;
+    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
 impl<F> Pool for F
 where
-    F: Fn(Box<dyn FnOnce() + Send>) -> Result<(), PoolError> + Send + Sync,
+    F: Fn(Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync,
 {
-    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), PoolError> {
+    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn Error + Send + Sync>> {
         self(job)
     }
 }
-
-/// Why a pool does not run a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolError(String);
-
-impl PoolError {
-    /// For the reason `why`.
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for PoolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PoolError {}
 
 /// Threads of our own.
 pub(super) struct Threads {

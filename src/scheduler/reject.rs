@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stalled, TierGoesDown};
-
+use crate::error::{Closed, Stalled, TierGoesDown};
 use crate::queue::SendReason;
 
 /// A task that was not taken, and why.
@@ -44,15 +43,6 @@ pub enum Reason {
     Stalled(Stalled),
 }
 
-/// Why there is no caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallerError {
-    /// The scheduler is shut down.
-    Closed(Closed),
-    /// The weight, the cap or the capacity.
-    OutOfRange(OutOfRange),
-}
-
 /// Why there is nothing to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncError {
@@ -78,18 +68,6 @@ impl From<SendReason> for Reason {
     }
 }
 
-impl From<Closed> for CallerError {
-    fn from(closed: Closed) -> Self {
-        Self::Closed(closed)
-    }
-}
-
-impl From<OutOfRange> for CallerError {
-    fn from(range: OutOfRange) -> Self {
-        Self::OutOfRange(range)
-    }
-}
-
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,15 +80,6 @@ impl fmt::Display for Reason {
             Self::AboveCapacity => f.write_str("more than the caller's capacity"),
             Self::TimedOut => f.write_str("there was no room in time"),
             Self::Stalled(stalled) => stalled.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for CallerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed(closed) => closed.fmt(f),
-            Self::OutOfRange(range) => range.fmt(f),
         }
     }
 }
@@ -141,6 +110,5 @@ impl<F> fmt::Display for Rejected<F> {
 }
 
 impl Error for Reason {}
-impl Error for CallerError {}
 impl Error for SyncError {}
 impl<F> Error for Rejected<F> {}

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::queue::{Granted, Pause, SendGranted, SendReason, Sending, Steps};
+use crate::queue::{Pause, Sending, Steps};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
@@ -57,9 +57,7 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, f, |(caller, place), f, granted| {
-            caller.submit_granted(place, Function(f), granted)
-        })
+        self.when_there_is_room::<Function<F>>(place, f)
     }
 
     /// As [`exec_wait`](Self::exec_wait), of a future.
@@ -77,18 +75,21 @@ impl Caller {
         R: Send + 'static,
         E: Send + 'static,
     {
-        self.when_there_is_room(place, future, |(caller, place), future, granted| {
-            caller.submit_granted(place, Stage::New(future), granted)
-        })
+        self.when_there_is_room::<Stage<F>>(place, future)
     }
 
-    fn when_there_is_room<'a, F, R>(
+    fn when_there_is_room<'a, P: Program>(
         &'a self,
         place: Place<'a>,
-        task: F,
-        submit: SendGranted<'a, (&'a Self, Place<'a>), F, R>,
-    ) -> Wait<Sending<'a, (&'a Self, Place<'a>), F, R>> {
-        let mut steps = Steps::new(submit);
+        task: P::Given,
+    ) -> Wait<Submitting<'a, P::Given, P::Ok, P::Error>> {
+        let mut steps = Steps::new(|(caller, place): (&Self, _), task, granted| match granted {
+            Ok(granted) => caller.submit_one(place, P::new(task), Some(granted.permits)),
+            Err(reason) => Err(Rejected {
+                task,
+                reason: reason.into(),
+            }),
+        });
         steps.on_pause = |(caller, _), pause| caller.waits_for_room(pause);
         Sending::wait(&self.capacity, 1, ((self, place), task), steps)
     }
@@ -110,20 +111,5 @@ impl Caller {
             Pause::Over => unblock(shared),
         }
         false
-    }
-
-    fn submit_granted<P: Program>(
-        &self,
-        place: Place<'_>,
-        program: P,
-        granted: Result<Granted<'_>, SendReason>,
-    ) -> Submitted<P::Given, P::Ok, P::Error> {
-        match granted {
-            Ok(granted) => self.submit_one(place, program, Some(granted.permits)),
-            Err(reason) => Err(Rejected {
-                task: program.back(),
-                reason: reason.into(),
-            }),
-        }
     }
 }

@@ -13,8 +13,9 @@ use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 use super::cell::Job;
 use super::core::How;
 use super::log::{Event, Log, tell};
+use super::outcome::Ending;
 use super::pool::Host;
-use super::prefetch::State;
+use super::state::State;
 use super::submissions::Submissions;
 use super::task_state::Ended;
 
@@ -67,7 +68,7 @@ impl Shared {
         let result = f(state, wakes, now);
         session.settle(|state, wakes| {
             let settled = state.settle(wakes);
-            aftermath.take_from(state, wakes);
+            aftermath.take_from(state);
             settled && self.submissions.settle(state, now)
         });
         result
@@ -121,9 +122,9 @@ impl Shared {
                 break;
             }
             for some in these.chunks(WakeBatch::BOUND) {
-                self.with_state(|state, wakes, now| {
+                self.with_state(|state, _, now| {
                     for &(.., at) in some {
-                        state.core.cancel(at, now, wakes);
+                        state.core.cancel(at, now);
                     }
                 });
             }
@@ -153,7 +154,7 @@ impl Shared {
 
     /// Cancels what will never be due, if there is such, a batch at a time.
     pub(super) fn cancel_abandoned(self: &Arc<Self>) {
-        while self.with_state(|state, wakes, now| state.core.cancel_abandoned(now, wakes)) {}
+        while self.with_state(|state, _, now| state.core.cancel_abandoned(now)) {}
     }
 
     /// Tells the log, if there is one.
@@ -169,13 +170,6 @@ impl Shared {
 // What pools, logs and tasks do is caught where they are called, under no lock.
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
-
-/// Leaves a spare waker, if there is one, in `slot`.
-pub(super) fn keep_waker(slot: &mut Option<Waker>, spare: &mut Option<Waker>) {
-    if spare.is_some() {
-        std::mem::swap(slot, spare);
-    }
-}
 
 /// What is left to do when the lock has been released.
 struct Aftermath<'a> {
@@ -193,27 +187,22 @@ struct Rest {
 impl Aftermath<'_> {
     /// Under the lock.
     #[inline]
-    fn take_from(&mut self, state: &mut State, wakes: &mut WakeBatch) {
+    fn take_from(&mut self, state: &mut State) {
         let follows = !state.core.to_start.is_empty() || !state.core.ended.is_empty();
         if follows || !state.core.freed.is_empty() {
-            self.take(state, wakes);
+            self.take(state);
         }
     }
 
-    /// The endings are told here, before the first waker is woken, but for those that count
-    /// only in an event that [follows](Self::follow).
     #[cold]
-    fn take(&mut self, state: &mut State, wakes: &mut WakeBatch) {
+    fn take(&mut self, state: &mut State) {
         let rest = self.rest.get_or_insert_default();
         rest.to_start.append(&mut state.core.to_start);
         rest.freed.append(&mut state.core.freed);
         // Taken whole: many may be skipped at once, and the room they took is
         // given back.
-        let mut ended = std::mem::take(&mut state.core.ended);
-        for ended in ended.iter().filter(|ended| ended.open.is_none()) {
-            wakes.extend(ended.job.end_unrun(ended.ending, ended.run));
-        }
-        rest.ended.append(&mut ended);
+        rest.ended
+            .append(&mut std::mem::take(&mut state.core.ended));
     }
 
     #[cold]
@@ -226,17 +215,16 @@ impl Aftermath<'_> {
         }
         for ended in rest.ended {
             let Ended {
-                job, ending, run, ..
+                tag, job, ending, ..
             } = ended;
             if let Some(record) = ended.record {
                 self.shared.tell(Event::Ended(*record));
             }
-            job.discard();
-            if let Some(task) = ended.open {
-                drop(WakeBatch::from(job.end_unrun(ending, run)));
-                self.shared
-                    .with_state(|state, wakes, _| state.core.dropped(task, ending, wakes));
-            }
+            let told = job.end_unrun(ending, ended.run);
+            self.shared.with_state(|state, wakes, _| {
+                wakes.extend(told);
+                state.core.dropped(tag, ending, wakes);
+            });
             drop_quietly(job);
         }
     }
@@ -255,7 +243,8 @@ impl Drop for Shared {
     /// What was never run, or nobody can wake, goes with the last handle.
     fn drop(&mut self) {
         let jobs = self.state.lock().core.waiting_jobs();
-        jobs.iter().for_each(|job| job.discard());
+        jobs.iter()
+            .for_each(|job| drop_quietly(job.end_unrun(Ending::Cancelled, None)));
     }
 }
 

@@ -114,6 +114,10 @@ where
 
     const IS_FUTURE: bool = true;
 
+    fn new(future: F) -> Self {
+        Self::New(future)
+    }
+
     fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         let mut future = match self {
             Self::New(future) => Box::pin(future),

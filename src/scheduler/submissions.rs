@@ -26,12 +26,11 @@ use std::time::Duration;
 use crate::slab::Key;
 use crate::sync::Mutex;
 
-use super::batch::Batch;
-use super::bodies::Bodies;
+use super::bodies::{Batch, Bodies};
 use super::local_queue::Work;
 use super::outcome::TaskId;
 use super::posting::{MOST, Posted, Posting, Row};
-use super::prefetch::State;
+use super::state::State;
 use super::task_state::{Kind, Placing, Waiting, nanos};
 
 /// Bodies that stay when nothing is there any more.
@@ -94,7 +93,7 @@ impl Submissions {
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
     ) -> Result<(TaskId, Option<Duration>), Vec<Work>> {
-        let (kind, tasks) = (batch.kind(), batch.len());
+        let tasks = batch.len();
         let has_room = |list: &List| list.open && list.rows.len + tasks <= MOST && may_post();
         let mut list = self.0.lock();
         if !has_room(&list) {
@@ -103,7 +102,7 @@ impl Submissions {
         }
         let List { rows, bodies, .. } = &mut *list;
         if let Some(jobs) = batch.fill(bodies) {
-            return Ok(rows.put(&to, kind, jobs, now()));
+            return Ok(rows.put(&to, jobs, now()));
         }
         // The allocator is asked under no lock.
         list.wants_bodies = true;
@@ -111,7 +110,7 @@ impl Submissions {
         let jobs = batch.make();
         let list = &mut *self.0.lock();
         match has_room(list) {
-            true => Ok(list.rows.put(&to, kind, jobs.into_iter(), now())),
+            true => Ok(list.rows.put(&to, jobs.into_iter(), now())),
             false => Err(jobs),
         }
     }
@@ -202,7 +201,6 @@ impl Rows {
     fn put(
         &mut self,
         to: &To<'_, impl Fn() -> Placing>,
-        kind: Kind,
         jobs: impl ExactSizeIterator<Item = Work>,
         queued: Option<Duration>,
     ) -> (TaskId, Option<Duration>) {
@@ -211,7 +209,7 @@ impl Rows {
         let at = queued.map_or(self.looked, nanos);
         for job in jobs {
             self.last.0 += 1;
-            let task = Waiting::of(self.last, kind, at, job);
+            let task = Waiting::new(self.last, to.kind, at, job);
             match (to.row, self.posted.last_mut()) {
                 (Some(row), _) => self.put_in_group(row, to, task),
                 (None, Some(last)) if !to.bumped && last.takes(to.caller) => last.push(task),
@@ -243,6 +241,7 @@ pub(super) struct To<'a, F> {
     pub(super) bumped: bool,
     /// All that is said of it.
     pub(super) placing: F,
+    pub(super) kind: Kind,
 }
 
 impl<F: Fn() -> Placing> To<'_, F> {

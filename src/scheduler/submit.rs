@@ -7,13 +7,12 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::batch::{Batch, Made};
+use super::bodies::{Batch, Made, Solo};
 use super::cell::{Cell, Function, Job, Program};
 use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
 use super::reject::{Reason, Rejected};
-use super::solo::Solo;
 use super::submissions::To;
 use super::task::Task;
 use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
@@ -74,8 +73,8 @@ impl Caller {
     ) -> Result<TaskOf<P>, Rejected<P::Given>> {
         let cell = Arc::new(Cell::new(program, place.shared_label()));
         let kind = Kind::of(&*cell, true);
-        let job = Made(once(Arc::clone(&cell) as Arc<dyn Job>), kind);
-        match self.submit(place, job, true, room) {
+        let job = Made(once(Arc::clone(&cell) as Arc<dyn Job>));
+        match self.submit(place, job, kind, room) {
             Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -89,7 +88,8 @@ impl Caller {
         program: P,
     ) -> Result<(), Rejected<P::Given>> {
         let solo = Solo::new(program, place.shared_label());
-        match self.submit(place, Some(solo), false, None) {
+        let kind = Kind::of(&solo, false);
+        match self.submit(place, Some(solo), kind, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -136,7 +136,7 @@ impl Caller {
         };
         let kind = Kind::of(&**first, true);
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
-        let submitted = self.submit(place, Made(jobs, kind), true, None);
+        let submitted = self.submit(place, Made(jobs), kind, None);
         let (first, queued) = submitted.map_err(all::<Function<F>>)?;
         let ids = (first.0..).map(TaskId);
         let tasks = ids.zip(cells);
@@ -164,10 +164,11 @@ impl Caller {
         let label = place.shared_label();
         let solo = |f| Solo::new(Function(f), label.clone());
         let solos: Vec<_> = tasks.into_iter().map(solo).collect();
-        if solos.is_empty() {
+        let Some(first) = solos.first() else {
             return Ok(());
-        }
-        let submitted = self.submit(place, solos.into_iter(), false, None);
+        };
+        let kind = Kind::of(first, false);
+        let submitted = self.submit(place, solos.into_iter(), kind, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
@@ -181,13 +182,13 @@ impl Caller {
     }
 
     /// Takes all of them, or none, with their room if that is there already: the number of
-    /// the first, and when, if that is `timed`.
+    /// the first, and when, if there are handles.
     #[inline]
     fn submit(
         &self,
         place: Place<'_>,
         mut batch: impl Batch,
-        timed: bool,
+        kind: Kind,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
         let mut permits = room;
@@ -197,7 +198,7 @@ impl Caller {
                 Err(reason) => return Err((reason.into(), batch.make())),
             }
         }
-        let mut is_plain = place.tier.is_none_or(|tier| tier == 0) && place.after.is_zero();
+        let mut is_plain = place.placing.is_plain();
         if let Some(Group(g)) = place.group {
             if g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
@@ -206,12 +207,12 @@ impl Caller {
         }
         let is_plain = is_plain && self.shared.log.is_none();
         let posted = match is_plain {
-            true => self.post(place, &mut batch, timed),
+            true => self.post(place, &mut batch, kind),
             false => Err(batch.make()),
         };
         let name = match posted {
             Ok(name) => name,
-            Err(jobs) => self.submit_now(place.placing(timed), jobs)?,
+            Err(jobs) => self.submit_now(place.placing, kind, jobs)?,
         };
         permits.into_iter().for_each(Permits::keep);
         Ok(name)
@@ -234,16 +235,17 @@ impl Caller {
         &self,
         place: Place<'_>,
         batch: &mut impl Batch,
-        timed: bool,
+        kind: Kind,
     ) -> Result<Name, Vec<Arc<dyn Job>>> {
         let shared = &self.shared;
-        let now = move || timed.then(|| shared.origin.elapsed());
+        let now = move || kind.is_named().then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
         let to = To {
             caller: self.key,
             row: place.group.and_then(|Group(group)| group.row.as_ref()),
-            bumped: place.bump.is_some(),
-            placing: move || place.placing(timed),
+            bumped: place.placing.bump.is_some(),
+            placing: move || place.placing,
+            kind,
         };
         let posted = shared.submissions.post(to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
@@ -251,9 +253,14 @@ impl Caller {
 
     /// The same as an event; or as two, of which the log is told in between.
     #[inline(never)]
-    fn submit_now(&self, placing: Placing, jobs: Vec<Arc<dyn Job>>) -> Result<Name, Refusal> {
+    fn submit_now(
+        &self,
+        placing: Placing,
+        kind: Kind,
+        jobs: Vec<Arc<dyn Job>>,
+    ) -> Result<Name, Refusal> {
         if self.shared.log.is_none() {
-            return self.place_now(placing, jobs, None);
+            return self.place_now(placing, kind, jobs, None);
         }
         let announced = self.shared.with_state(|state, _, now| {
             state.core.admits(self.key, &placing)?;
@@ -274,7 +281,7 @@ impl Caller {
         });
         let tell = |event| self.shared.tell(event);
         infos.clone().map(Event::Queued).for_each(tell);
-        let placed = self.place_now(placing, jobs, Some((first.id, first.queued)));
+        let placed = self.place_now(placing, kind, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
             let gone = infos.map(|task| Record::unrun(task, self.shared.origin.elapsed()));
             gone.map(Event::Ended).for_each(tell);
@@ -286,6 +293,7 @@ impl Caller {
     fn place_now(
         &self,
         placing: Placing,
+        kind: Kind,
         jobs: Vec<Arc<dyn Job>>,
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
@@ -301,14 +309,14 @@ impl Caller {
             };
             let alone = !core.has_workers();
             for (id, job) in (first.0..).map(TaskId).zip(jobs) {
-                let task = Waiting::new(id, placing.named, nanos(queued), job);
+                let task = Waiting::new(id, kind, nanos(queued), job);
                 let at = core.place(self.key, placing, task, queued);
                 these.extend(alone.then_some(at));
                 if announced.is_some() {
                     core.underway -= 1;
                     // It has been meanwhile.
                     if core.is_cancelled(id, self.key) {
-                        core.cancel(at, now, wakes);
+                        core.cancel(at, now);
                     }
                 }
             }

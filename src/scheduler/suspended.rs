@@ -22,10 +22,9 @@ use crate::backlog::InFlight;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::slab::Key;
-use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::outcome::{Ending, Run};
+use super::outcome::Run;
 use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
@@ -69,7 +68,6 @@ impl<J: Body> Core<J> {
         n: u32,
         (start, now): (Duration, Duration),
         run: &mut WokenRun<J>,
-        wakes: &mut WakeBatch,
     ) {
         let key = tag.future.expect(ENTRY);
         let future = self.futures.get_mut(key).expect(ENTRY);
@@ -99,7 +97,7 @@ impl<J: Body> Core<J> {
         self.future_mut(key).phase = Phase::Suspended(task);
         self.suspended += 1;
         if is_cancelled {
-            self.cancel(Location::Future(key), now, wakes);
+            self.cancel(Location::Future(key), now);
         } else if woken {
             self.enqueue(key);
         }
@@ -111,12 +109,11 @@ impl<J: Body> Core<J> {
         polled: ((Tag, J), bool),
         n: u32,
         times: (Duration, Duration),
-        wakes: &mut WakeBatch,
     ) -> bool {
         self.workers.finished(n);
         self.set_running(n, None);
         let (mut woken, before) = (WokenRun::default(), self.suspended);
-        self.suspend(polled, n, times, &mut woken, wakes);
+        self.suspend(polled, n, times, &mut woken);
         let awaits = woken.lane.is_none() && self.suspended > before;
         self.enqueue_run(&mut woken);
         awaits
@@ -199,17 +196,6 @@ impl<J: Body> Core<J> {
         let future = tag.future.map(|future| self.future(future));
         let begun = future.filter(|future| future.begun.is_some());
         begun.map_or(tag.holds, |future| future.tag.holds)
-    }
-
-    /// A task that ended without a worker was told, and what it was to run is gone.
-    pub(crate) fn dropped(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
-        self.underway -= 1;
-        let begun = |future| self.future(future).begun.is_some();
-        if tag.future.is_some_and(begun) {
-            self.suspended -= 1;
-            self.backlog.finish(tag.holds);
-        }
-        self.conclude(tag, ending, wakes);
     }
 
     #[inline]

@@ -67,7 +67,10 @@ impl<R, E> Task<R, E> {
     ///
     /// [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
-        self.outcome_of(self.gift.take()).transpose()
+        match self.outcome_of(self.gift.take()) {
+            Poll::Ready(outcome) => outcome.map(Some),
+            Poll::Pending => Ok(None),
+        }
     }
 
     /// Cancels it if no worker has it: true if so. It will never run, or go on, and
@@ -78,7 +81,7 @@ impl<R, E> Task<R, E> {
         self.shared.with_state(|state, wakes, now| {
             let at = self.location();
             let core = state.exact_for(at, wakes);
-            let cancelled = core.cancel(at, now, wakes);
+            let cancelled = core.cancel(at, now);
             if !cancelled && !self.has_ended() {
                 core.tell_to_end(self.id);
             }
@@ -93,23 +96,22 @@ impl<R, E> Task<R, E> {
         location.expect("what was posted was taken in")
     }
 
-    fn outcome_of(&self, gave: Gave<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>> {
+    fn outcome_of(&self, gave: Gave<R, E>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
         let queued = self.queued;
-        match gave {
-            Gave::NotYet => None,
-            Gave::Taken => Some(Err(OutcomeError::Taken)),
-            Gave::This(verdict, run) => Some(Ok(Outcome {
+        gave.map(|gave| {
+            let (verdict, run) = gave.ok_or(OutcomeError::Taken)?;
+            Ok(Outcome {
                 verdict,
                 queued,
                 run,
-            })),
-        }
+            })
+        })
     }
 
     fn poll_outcome(&self, cx: &mut Context<'_>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
         look_twice(cx, |current, spare| {
             let gave = self.gift.take_or_wait(current, spare)?;
-            Some(self.outcome_of(gave).map_or(Poll::Pending, Poll::Ready))
+            Some(self.outcome_of(gave))
         })
     }
 
@@ -222,10 +224,13 @@ impl<'a, R, E, T> First<'a, R, E, T> {
     /// The first of which `look` gives an outcome.
     fn find(
         &self,
-        mut look: impl FnMut(&Task<R, E>) -> Option<Result<Outcome<R, E>, OutcomeError>>,
+        mut look: impl FnMut(&Task<R, E>) -> Poll<Result<Outcome<R, E>, OutcomeError>>,
     ) -> Option<Result<T, OutcomeError>> {
         let mut tasks = self.tasks.iter().enumerate();
-        let (n, ended) = tasks.find_map(|(n, task)| Some((n, look(task)?)))?;
+        let (n, ended) = tasks.find_map(|(n, task)| match look(task) {
+            Poll::Ready(ended) => Some((n, ended)),
+            Poll::Pending => None,
+        })?;
         Some(ended.map(|outcome| (self.gives)(n, outcome)))
     }
 }
@@ -247,10 +252,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         let Some(Task { shared, .. }) = self.tasks.first() else {
             return Poll::Ready(Err(OutcomeError::Nothing));
         };
-        let mut ended = self.find(|task| match task.poll_outcome(cx) {
-            Poll::Ready(ended) => Some(ended),
-            Poll::Pending => None,
-        });
+        let mut ended = self.find(|task| task.poll_outcome(cx));
         // Only where all have been looked at: any of them may have ended.
         if ended.is_none() && self.blocked && is_stalled(shared) {
             ended = Some(Err(OutcomeError::Stalled(Stalled)));

@@ -36,11 +36,15 @@ pub(crate) struct Placing {
     pub(crate) bump: Option<u8>,
     /// How long it is not to start.
     pub(crate) after: Duration,
-    /// Whether anybody has its handle.
-    pub(crate) named: bool,
 }
 
 impl Placing {
+    /// Whether it is of tier 0, and due at once.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.tier.is_none_or(|tier| tier == 0) && self.after.is_zero()
+    }
+
     /// Whether nothing is said that sets it apart from other tasks that are alone.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
@@ -92,17 +96,18 @@ impl Kind {
         let future = flag(FUTURE, body.is_future());
         Self(flag(NAMED, named) | future | flag(LABEL, body.label().is_some()))
     }
+
+    /// Whether anybody has a handle.
+    #[inline]
+    pub(super) fn is_named(self) -> bool {
+        self.0 & NAMED != 0
+    }
 }
 
 impl<J: Body> Waiting<J> {
     /// `queued`: in [`nanos`].
-    pub(super) fn new(id: TaskId, named: bool, queued: u64, job: J) -> Self {
-        Self::of(id, Kind::of(&job, named), queued, job)
-    }
-
-    /// The same of this kind.
     #[inline]
-    pub(super) fn of(id: TaskId, Kind(flags): Kind, queued: u64, job: J) -> Self {
+    pub(super) fn new(id: TaskId, Kind(flags): Kind, queued: u64, job: J) -> Self {
         Self {
             bits: id.0 << FLAGS | flags,
             queued_or_entry: queued,
@@ -260,6 +265,31 @@ pub(crate) struct Started<J> {
     pub(crate) start: Duration,
 }
 
+impl<J: Body> Started<J> {
+    pub(super) fn new(
+        task: Waiting<J>,
+        holds: InFlight,
+        record: Option<Box<Record>>,
+        start: Duration,
+    ) -> Self {
+        Self {
+            tag: Tag::of(&task, holds),
+            job: task.job,
+            record,
+            start,
+        }
+    }
+
+    /// It runs, for the status.
+    pub(super) fn running(&self) -> Running {
+        Running {
+            tag: self.tag,
+            label: self.job.label().cloned(),
+            start: self.start,
+        }
+    }
+}
+
 /// Tasks that a worker has prefetched, and that may be unclaimed: one, with its row; or
 /// several that nobody logs.
 pub(crate) enum Claimed<J> {
@@ -307,27 +337,18 @@ impl<J: Body> Claimed<J> {
 }
 
 /// A task that runs, for the status.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) tag: Tag,
     pub(super) label: Option<Arc<str>>,
     pub(super) start: Duration,
 }
 
-impl Running {
-    #[inline]
-    pub(super) fn new(tag: Tag, label: Option<Arc<str>>, start: Duration) -> Self {
-        Self { tag, label, start }
-    }
-}
-
-/// A task that ended without a worker.
+/// A task that ended without a worker. It counts when it has been told and dropped.
 pub(crate) struct Ended<J> {
+    pub(crate) tag: Tag,
     pub(crate) job: J,
     pub(crate) ending: Ending,
     pub(crate) run: Option<Run>,
     pub(crate) record: Option<Box<Record>>,
-    /// The task, if it is not counted before it is told and dropped: if there is a log, or it
-    /// is a future that had begun.
-    pub(crate) open: Option<Tag>,
 }

@@ -6,7 +6,6 @@ use crate::backlog::{Claim, InFlight, Spot};
 use crate::error::Stale;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::log::{Record, TaskInfo};
@@ -16,23 +15,18 @@ use super::task_state::{
 };
 
 impl<J: Body> Core<J> {
-    /// Worker `n` has claimed a task, which starts.
-    pub(super) fn start(
-        &mut self,
-        mut claim: Claim<Waiting<J>>,
-        n: u32,
-        now: Duration,
-    ) -> Started<J> {
-        self.claimed(&mut claim);
-        let record = self.begin_record(&claim, now);
-        let (tag, job) = (Tag::of(&claim.item, claim.holds()), claim.item.job);
-        self.set_running(n, Some(Running::new(tag, job.label().cloned(), now)));
-        Started {
-            tag,
-            job,
-            record,
-            start: now,
-        }
+    /// Worker `n` looks for work, and takes one task, which starts.
+    pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
+        self.look(n).then(|| self.start_one(n, now))?
+    }
+
+    /// Worker `n`, which may, takes one task.
+    pub(super) fn start_one(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
+        let (task, holds, record) = self.claim_one()?.pop()?;
+        self.workers.claimed(n);
+        let started = Started::new(task, holds, record, now);
+        self.set_running(n, Some(started.running()));
+        Some(started)
     }
 
     /// What worker `n` runs, for all that the core knows.
@@ -96,28 +90,13 @@ impl<J: Body> Core<J> {
 
     /// The row of a task that a worker has; with its run so far, if it is a future that has
     /// begun.
-    pub(super) fn begin_record(
-        &self,
-        claim: &Claim<Waiting<J>>,
-        now: Duration,
-    ) -> Option<Box<Record>> {
+    pub(super) fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
         if !self.rows {
             return None;
         }
-        let begun = self.begun_of(&claim.item, now);
+        let begun = self.begun_of(&claim.item, Duration::ZERO);
         let (holds, run) = begun.map_or((claim.holds(), None), |(holds, run)| (holds, Some(run)));
-        self.record(&claim.item, holds, run, Ending::Ok, now)
-    }
-
-    /// A worker has the task.
-    #[inline]
-    pub(super) fn claimed(&mut self, claim: &mut Claim<Waiting<J>>) {
-        if claim.item.is_new_future() {
-            let holds = claim.holds();
-            self.enter(&mut claim.item, holds);
-        }
-        let caller = self.caller_of(claim.lane);
-        self.taken(&claim.item, caller);
+        self.record(&claim.item, holds, run, Ending::Ok, Duration::ZERO)
     }
 
     /// A worker has the task, or it ends unrun.
@@ -196,17 +175,17 @@ impl<J: Body> Core<J> {
     }
 
     /// Skips what waits in the caller in too high a tier.
-    pub(super) fn skip(&mut self, caller: Key, now: Duration, wakes: &mut WakeBatch) {
+    pub(super) fn skip(&mut self, caller: Key, now: Duration) {
         for (_, tier, at) in self.waiting_up_to(TaskId::LAST, Some(caller)) {
             if self.caller(caller).skips(tier) {
-                self.withdraw(at, Ending::Skipped, now, wakes);
+                self.withdraw(at, Ending::Skipped, now);
             }
         }
     }
 
     /// Cancels a task that waits there: false if it does not.
-    pub(crate) fn cancel(&mut self, at: Location, now: Duration, wakes: &mut WakeBatch) -> bool {
-        self.withdraw(at, Ending::Cancelled, now, wakes)
+    pub(crate) fn cancel(&mut self, at: Location, now: Duration) -> bool {
+        self.withdraw(at, Ending::Cancelled, now)
     }
 
     /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
@@ -267,14 +246,9 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Ends a task without a worker, if it waits there.
-    pub(super) fn withdraw(
-        &mut self,
-        at: Location,
-        ending: Ending,
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) -> bool {
+    /// Ends a task without a worker, if it waits there: it counts once it is
+    /// [dropped](Self::dropped).
+    pub(super) fn withdraw(&mut self, at: Location, ending: Ending, now: Duration) -> bool {
         let Some((task, holds)) = self.take_out(at) else {
             return false;
         };
@@ -290,18 +264,14 @@ impl<J: Body> Core<J> {
             self.future_mut(future).phase = Phase::Withdrawn;
             self.suspended += 1;
         }
-        let open = (record.is_some() || run.is_some()).then_some(tag);
+        self.underway += 1;
         self.ended.push(Ended {
+            tag,
             job: task.job,
             ending,
             run,
             record,
-            open,
         });
-        match open {
-            Some(_) => self.underway += 1,
-            None => self.conclude(tag, ending, wakes),
-        }
         true
     }
 

@@ -22,13 +22,20 @@ use crate::limit::Bypass;
 use crate::wait::WakeBatch;
 
 use super::caller::CallerOptions;
+use super::cell::Job;
 use super::core::Core;
-use super::outcome::Ending;
-use super::task_state::{Body, Placing};
+use super::outcome::{Ending, TaskId};
+use super::task_state::{Body, Kind, Placing, Waiting};
 
 impl Body for () {}
 impl Body for u32 {}
 impl Body for &str {}
+
+/// A task that was submitted at the beginning.
+fn waiting(id: u64, named: bool, job: Arc<dyn Job>) -> Waiting<Arc<dyn Job>> {
+    let kind = Kind::of(&job, named);
+    Waiting::new(TaskId(id), kind, 0, job)
+}
 
 #[derive(Default)]
 struct Woken(AtomicU32);
@@ -85,11 +92,10 @@ fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
             .unwrap()
     };
     let (caller, other) = (add(&mut core), add(&mut core));
-    let mut wakes = WakeBatch::new();
     let submit = |core: &mut Core<u32>, caller| core.submit(caller, Placing::default(), 0, now);
     let old: Vec<_> = (0..6).map(|_| submit(&mut core, caller)).collect();
     for &task in &old[1..4] {
-        assert!(core.cancel(task, now, &mut wakes));
+        assert!(core.cancel(task, now));
     }
     submit(&mut core, other);
     let new = submit(&mut core, caller);

@@ -6,7 +6,7 @@ use crate::due::{Dates, Timed};
 use crate::wait::{WakeBatch, sealed};
 
 use super::Scheduler;
-use super::prefetch::State;
+use super::state::State;
 
 impl Scheduler {
     /// Tells the time, since an origin of the caller's choice, where the workers run on a

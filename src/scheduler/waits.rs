@@ -7,11 +7,10 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
 
-use super::caller::Synced;
 use super::core::How;
 use super::current::{block, current, unblock};
 use super::reject::SyncError;
-use super::shared::{Shared, keep_waker};
+use super::shared::Shared;
 use super::stall::Target;
 use super::summary::Summary;
 
@@ -64,13 +63,13 @@ impl Op for Synchronize<'_> {
                 true => state.core.caller_mut(caller).synced(),
                 false => state.core.synchronize(caller),
             };
-            *closed = synced == Synced::NotYet;
-            if synced == Synced::Nothing && or_nothing {
-                return Some(Ok(Summary::default()));
-            }
-            let gives = synced.gives();
-            if gives.is_some() {
-                return gives;
+            *closed = synced.is_pending();
+            match synced {
+                Poll::Ready(Err(SyncError::NothingOutstanding)) if or_nothing => {
+                    return Some(Ok(Summary::default()));
+                }
+                Poll::Ready(gives) => return Some(gives),
+                Poll::Pending => {}
             }
             if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;
@@ -79,8 +78,9 @@ impl Op for Synchronize<'_> {
                 wakes.extend(own);
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
-            if let Some(slot) = state.core.caller_mut(caller).sync_waker() {
-                keep_waker(slot, spare);
+            let slot = state.core.caller_mut(caller).sync_waker();
+            if let Some(slot) = slot.filter(|_| spare.is_some()) {
+                std::mem::swap(slot, spare);
             }
             None
         })

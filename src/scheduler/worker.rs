@@ -1,6 +1,6 @@
 //! The workers: threads of our own, or jobs on the embedder's pool. A worker takes the
 //! scheduler's lock at most once a task: to report one and claim the next, or several
-//! (`prefetch`).
+//! (`state`).
 //!
 //! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
 //! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
@@ -22,8 +22,8 @@ use super::current::Working;
 use super::local_queue::Ran;
 use super::perform::{Kept, perform};
 use super::pool::{Host, Threads};
-use super::prefetch::{State, Taken};
 use super::shared::Shared;
+use super::state::{State, Taken};
 
 /// Starts worker `n`; if that cannot be done its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {

@@ -1,5 +1,7 @@
 //! What may be done to a simulation while it runs.
 
+use std::task::Poll;
+
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::scheduler::{Counts, Location, Summary, SyncError};
@@ -27,7 +29,7 @@ impl Simulation {
     /// is polled is cancelled when it awaits next.
     pub fn cancel(&mut self, task: &SimTask) -> bool {
         let at = self.find(task);
-        let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now, &mut self.wakes));
+        let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now));
         if at.is_some() && !cancelled {
             self.core.tell_to_end(task.id);
         }
@@ -61,7 +63,7 @@ impl Simulation {
         let caller = self.key(caller);
         let (last, holds) = self.core.begin_cancel(Some(caller));
         for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
-            self.core.cancel(at, self.now, &mut self.wakes);
+            self.core.cancel(at, self.now);
         }
         if holds {
             self.core.unhold();
@@ -72,10 +74,13 @@ impl Simulation {
     /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.
     pub(super) fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
-        self.core.synchronize(caller).gives().unwrap_or_else(|| {
-            let _none = self.core.caller_mut(caller).reopen_epoch();
-            Err(SyncError::Stalled(Stalled))
-        })
+        match self.core.synchronize(caller) {
+            Poll::Ready(gives) => gives,
+            Poll::Pending => {
+                let _none = self.core.caller_mut(caller).reopen_epoch();
+                Err(SyncError::Stalled(Stalled))
+            }
+        }
     }
 
     /// No task starts until the matching [`unhold`](Self::unhold).

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
+use crate::queue::LaneError;
 use crate::scheduler::{
-    Caller, CallerError, CallerOptions, Group, Hold, Place, Reason, Rejected, Scheduler, Summary,
-    SyncError, Task,
+    Caller, CallerOptions, Group, Hold, Place, Reason, Rejected, Scheduler, Summary, SyncError,
+    Task,
 };
 use crate::sync::per_thread;
 use crate::wait::{Op, Wait, sealed};
@@ -60,8 +61,8 @@ pub trait Driver {
     ///
     /// # Errors
     ///
-    /// [`CallerError`]: a number is out of range, or the scheduler is shut down.
-    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Self::Caller, CallerError>;
+    /// [`LaneError`]: a number is out of range, or the scheduler is shut down.
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Self::Caller, LaneError>;
 
     /// A new group of a caller.
     ///
@@ -162,9 +163,8 @@ impl Driver for Simulation {
     type Group = GroupId;
     type Task = SimTask;
 
-    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, CallerError> {
-        let caller = Self::caller(self, name, options);
-        caller.map_err(CallerError::OutOfRange)
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, LaneError> {
+        Ok(Self::caller(self, name, options)?)
     }
 
     fn group(&mut self, caller: &CallerId, limit: Limit, level: u8) -> Result<GroupId, OutOfRange> {
@@ -245,7 +245,7 @@ impl Driver for &Scheduler {
     type Group = Group;
     type Task = Task<(), String>;
 
-    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Caller, CallerError> {
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<Caller, LaneError> {
         Scheduler::caller(self, name, options)
     }
 
@@ -363,9 +363,7 @@ fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
     if work.group.is_some() {
         return Err(Reason::ForeignGroup);
     }
-    let mut place = Place::new().after(work.placing.after);
-    place = work.placing.tier.into_iter().fold(place, Place::tier);
-    place = work.placing.bump.into_iter().fold(place, Place::bump);
+    let place = Place::of(work.placing);
     Ok(group.into_iter().fold(place, Place::group))
 }
 

@@ -23,7 +23,7 @@ use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
 use conversant::queue::{Conversation, Queue, Turn};
-use conversant::scheduler::{CallerOptions, Place, PoolError, Scheduler};
+use conversant::scheduler::{CallerOptions, Place, Scheduler};
 use conversant::semaphore::Semaphore;
 
 type Path = fn(rounds: usize) -> usize;
@@ -640,7 +640,7 @@ type Workers = Receiver<Box<dyn FnOnce() + Send>>;
 /// A scheduler whose workers wait for this thread to run them.
 fn scheduler() -> (Scheduler, Workers) {
     let (to_run, workers) = channel();
-    let pool = move |worker| to_run.send(worker).map_err(|_| PoolError::new("gone"));
+    let pool = move |worker| to_run.send(worker).map_err(|_| "gone".into());
     // Slow as it is here, a worker takes as many tasks as elsewhere.
     let builder = Scheduler::builder().claim_time(Duration::MAX);
     let scheduler = builder.workers(1).pool(pool).build();

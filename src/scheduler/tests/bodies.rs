@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::scheduler::bodies::Bodies;
+use crate::scheduler::bodies::{Bodies, Solo};
 use crate::scheduler::cell::{Course, Function, Job, Program, Runner};
 use crate::scheduler::outcome::{Ending, Run};
-use crate::scheduler::solo::Solo;
 
 type Work = Arc<dyn Job>;
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use crate::limit::Limit;
 use crate::queue::Capacity;
@@ -17,7 +17,7 @@ use super::runs;
 fn what_is_reported_together_is_counted_each_where_it_belongs() {
     let mut world = World::with_tasks(1, 8, 3);
     let main = world.caller;
-    assert_eq!(world.state.core.synchronize(main), Synced::NotYet);
+    assert_eq!(world.state.core.synchronize(main), Poll::Pending);
     let capped = CallerOptions {
         cap: Limit::AtMost(4),
         ..CallerOptions::default()
@@ -35,10 +35,9 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
     ran.extend(world.rest(&queue.unwrap(), first));
     assert_eq!(ran, [5, 4, 6, 1, 2, 3]);
     assert_eq!(world.finish(1, 3), None);
-    let all =
-        |synced, tasks| matches!(synced, Synced::Done(s) if (s.ok, s.tasks) == (tasks, tasks));
+    let all = |synced: Synced, tasks| matches!(synced, Poll::Ready(Ok(s)) if (s.ok, s.tasks) == (tasks, tasks));
     assert!(all(world.state.core.caller_mut(main).synced(), 3));
-    assert_eq!(world.state.core.synchronize(main), Synced::NotYet);
+    assert_eq!(world.state.core.synchronize(main), Poll::Pending);
     assert_eq!(world.claim(1, 1).unwrap().0, 7);
     assert_eq!(world.finish(1, 7), None);
     assert!(all(world.state.core.caller_mut(main).synced(), 3));
@@ -76,7 +75,7 @@ fn a_run_gives_all_its_room_back() {
 /// A worker takes one task of the caller, behind those of another, and no more.
 #[test]
 fn while_somebody_waits_for_room_each_ending_is_told() {
-    for serial in [false, true] {
+    for (serial, tier) in [(false, 0), (true, 0), (true, 1)] {
         let mut world = runs::World::new(1);
         let roomy = world.caller;
         let capacity = Arc::new(Capacity::new(Limit::AtMost(8)).unwrap());
@@ -91,7 +90,7 @@ fn while_somebody_waits_for_room_each_ending_is_told() {
         world.caller = roomy;
         if serial {
             for group in [world.serial_group(), world.serial_group()] {
-                (0..4).for_each(|_| world.submit(Some(group), 0));
+                (0..4).for_each(|_| world.submit(Some(group), tier));
             }
         } else {
             world.post(8);

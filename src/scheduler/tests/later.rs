@@ -2,12 +2,12 @@
 //! arrive, and who keeps the time.
 
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
+use crate::scheduler::caller::{CallerOptions, OnFailure};
 use crate::scheduler::clock::Keeps;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
@@ -72,7 +72,7 @@ impl World {
 
     fn go_to(&mut self, seconds: u64) {
         self.now = at(seconds);
-        self.core.advance(self.now, &mut self.wakes);
+        self.core.advance(self.now);
         self.settle();
     }
 
@@ -164,12 +164,12 @@ fn a_synchronize_covers_it_from_its_submission() {
     world.later("later", 5);
     assert!(matches!(
         world.core.synchronize(world.caller),
-        Synced::NotYet
+        Poll::Pending
     ));
     world.go_to(5);
     assert_eq!(world.run(), ["later"]);
     let synced = world.core.caller_mut(world.caller).synced();
-    assert!(matches!(synced, Synced::Done(summary) if summary.tasks == 1));
+    assert!(matches!(synced, Poll::Ready(Ok(summary)) if summary.tasks == 1));
 }
 
 /// Its own group goes with it, and a group that is asked for is kept for it.
@@ -188,8 +188,8 @@ fn it_can_be_cancelled_and_leaves_nothing() {
     let World {
         core, wakes, now, ..
     } = &mut world;
-    assert!(core.cancel(later, *now, wakes));
-    assert!(!core.cancel(later, *now, wakes));
+    assert!(core.cancel(later, *now));
+    assert!(!core.cancel(later, *now));
     assert_eq!(core.next_due(), Some(at(7)));
     assert!(core.backlog.contains(group));
     assert_eq!(core.retract(in_group, wakes), Some("kept"));

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::runs::{NOW, Worker, World, awaits};
+use super::waiting;
 use crate::backlog::{Blocked, GroupKey};
+use crate::scheduler::bodies::Solo;
 use crate::scheduler::cell::{Function, Job};
 use crate::scheduler::local_queue::Ran;
-use crate::scheduler::outcome::{Ending, TaskId};
-use crate::scheduler::solo::Solo;
-use crate::scheduler::task_state::{Claimed, Placing, Waiting};
+use crate::scheduler::outcome::Ending;
+use crate::scheduler::task_state::{Claimed, Placing};
 
 /// What a worker takes at once is covered by a synchronize, or is not.
 #[test]
@@ -19,32 +20,34 @@ fn what_is_lent_is_covered_as_the_first_is() {
     let group = world.serial_group();
     (0..4).for_each(|_| world.submit(Some(group), 0));
     world.post(4);
-    world.synchronize();
+    assert!(world.synchronize().is_pending());
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
     assert!(world.state.core.prefetch(20, 20, &mut claimed).1 > 1);
     let Some(Claimed::Groups(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
-    assert!(lent.iter().map(Waiting::id).eq((1..=4).map(TaskId)));
+    assert!(lent.iter().map(|task| task.id().0).eq(1..=4));
     world.state.core.unclaim(Claimed::Groups(lent));
     assert_eq!(world.drain().len(), 12);
     world.check_empty();
 }
 
-/// It runs the first itself.
+/// It runs the first itself. Where tiers are in use groups are not claimed together.
 #[test]
 fn what_is_behind_the_first_is_covered_as_that_is() {
-    let mut world = World::new(1);
-    let group = world.serial_group();
-    (0..2).for_each(|_| world.submit(Some(group), 0));
-    world.post(2);
-    world.synchronize();
-    (0..2).for_each(|_| world.submit(Some(group), 0));
-    let worker = world.claim(1, 9).unwrap();
-    assert_eq!(world.rest(worker), [1, 2, 3, 4]);
-    assert_eq!(world.drain().len(), 2);
-    world.check_empty();
+    for tier in [0, 1] {
+        let mut world = World::new(1);
+        let group = world.serial_group();
+        (0..2).for_each(|_| world.submit(Some(group), tier));
+        (0..2).for_each(|_| world.submit(None, tier));
+        assert!(world.synchronize().is_pending());
+        (0..2).for_each(|_| world.submit(Some(group), tier));
+        let worker = world.claim(1, 9).unwrap();
+        assert_eq!(world.rest(worker), [1, 2, 3, 4]);
+        assert_eq!(world.drain().len(), 2);
+        world.check_empty();
+    }
 }
 
 /// Tasks 1 to 3, 4 to 8 of a serial group, and 9 to 16: the worker has twelve of them.
@@ -80,11 +83,11 @@ fn who_has_lent_tasks_gives_them_back_in_their_order() {
 /// It is one of them itself: those behind it are lent with it.
 #[test]
 fn who_begins_a_group_has_what_is_behind_and_gives_it_back() {
-    for begun in 1..=5 {
+    for (begun, tier) in (1..=5).flat_map(|begun| [(begun, 0), (begun, 1)]) {
         let mut world = World::new(1);
         let group = world.serial_group();
-        (0..5).for_each(|_| world.submit(Some(group), 0));
-        world.post(3);
+        (0..5).for_each(|_| world.submit(Some(group), tier));
+        (0..3).for_each(|_| world.submit(None, tier));
         let mut worker = world.claim(1, 9).unwrap();
         (1..begun).for_each(|_| assert!(worker.next()));
         assert_eq!(worker.id(), begun);
@@ -261,6 +264,25 @@ fn who_has_lent_tasks_of_two_groups_ends_with_both() {
     world.check_empty();
 }
 
+/// What the task before it held is its own, also when it is reported by itself.
+#[test]
+fn who_took_over_a_hold_gives_it_back() {
+    let mut world = World::new(1);
+    let group = world.serial_group();
+    (0..2).for_each(|_| world.submit(Some(group), 0));
+    world.post(2);
+    let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
+    let mut ran = Ran::new(taken.first.tag, NOW);
+    assert!(taken.queue.unwrap().next(&mut ran).is_some());
+    world.state.exact(&mut world.wakes);
+    assert_eq!((ran.tag.id.0, world.state.core.unfinished), (2, 3));
+    let next = world.state.finish(1, ran, NOW, &mut world.wakes);
+    assert!(next.is_none());
+    assert_eq!(world.state.core.backlog.in_flight(), 0);
+    assert_eq!(world.drain(), [3, 4]);
+    world.check_empty();
+}
+
 /// Every other one has a label.
 #[test]
 fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
@@ -269,7 +291,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         let run = (1..9).map(|id| {
             let label = (id % 2 == 0).then(|| Arc::from("even"));
             let job: Arc<dyn Job> = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), label));
-            Some(Waiting::new(TaskId(id), false, 0, job))
+            Some(waiting(id, false, job))
         });
         let placing = Placing::default();
         world

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::caller::{CallerOptions, Synced};
+use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
-use crate::scheduler::prefetch::{State, Taken};
 use crate::scheduler::stall::Target;
+use crate::scheduler::state::{State, Taken};
 use crate::scheduler::status::Why;
-use crate::scheduler::task_state::{Location, Placing, Tag};
+use crate::scheduler::task_state::{Ended, Location, Placing, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -219,11 +219,7 @@ fn only_what_has_not_started_can_be_cancelled() {
     for (n, cancels) in [(1, false), (2, false), (4, true), (4, false)] {
         let (task, now) = (world.task(n), world.now);
         let exact = world.state.exact(&mut world.wakes);
-        assert_eq!(
-            exact.cancel(task, now, &mut WakeBatch::new()),
-            cancels,
-            "{n}"
-        );
+        assert_eq!(exact.cancel(task, now), cancels, "{n}");
     }
     assert_eq!(world.finish(1, 2), None);
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
@@ -300,13 +296,13 @@ fn a_task_that_blocks_has_nothing_behind_it() {
 #[test]
 fn a_synchronize_does_not_wait_for_a_later_task() {
     let mut world = World::with_tasks(1, 8, 4);
-    assert_eq!(world.state.core.synchronize(world.caller), Synced::NotYet);
+    assert_eq!(world.state.core.synchronize(world.caller), Poll::Pending);
     world.submit(10);
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     world.finish(1, 4);
     let synced = world.state.core.caller_mut(world.caller).synced();
-    assert!(matches!(synced, Synced::Done(summary) if summary.ok == 4));
+    assert!(matches!(synced, Poll::Ready(Ok(summary)) if summary.ok == 4));
 }
 
 /// Worker 1 has run 1 and runs 2, which is not covered; who has taken the last
@@ -322,17 +318,19 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
         world.submit(1);
         world.caller = main;
         world.submit(1);
-        world.state.core.synchronize(main);
+        assert!(world.state.core.synchronize(main).is_pending());
         world.submit(9);
         let (first, queue) = world.claim(1, 2).unwrap();
         assert_eq!(world.next(&queue.unwrap(), first), Some(2));
         assert!(!world.has_ended(1));
         if cancels {
             let (task, now) = (world.task(3), world.now);
-            world.state.core.cancel(task, now, &mut world.wakes);
+            world.state.core.cancel(task, now);
             assert!(world.state.settle(&mut world.wakes));
+            let Ended { tag, ending, .. } = world.state.core.ended.remove(0);
+            world.state.core.dropped(tag, ending, &mut world.wakes);
             let synced = world.state.core.caller_mut(main).synced();
-            assert!(matches!(synced, Synced::Done(s) if (s.ok, s.cancelled) == (1, 1)));
+            assert!(matches!(synced, Poll::Ready(Ok(s)) if (s.ok, s.cancelled) == (1, 1)));
         } else {
             assert_eq!(world.claim(2, 1).unwrap().0, 3);
         }

@@ -1,22 +1,23 @@
 //! Tasks that came together, and that a worker has together.
 
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use super::waiting;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
+use crate::scheduler::bodies::Solo;
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::cell::{Cell, Function, Gift, Job};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
-use crate::scheduler::prefetch::{State, Taken};
-use crate::scheduler::solo::Solo;
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
+use crate::scheduler::state::{State, Taken};
 use crate::scheduler::summary::Summary;
-use crate::scheduler::task_state::{Location, Placing, Tag, Waiting};
+use crate::scheduler::task_state::{Ended, Location, Placing, Tag};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -67,7 +68,7 @@ impl World {
     pub(super) fn post(&mut self, tasks: usize) {
         let first = self.state.core.last.0 + 1;
         let run = (first..).take(tasks);
-        let run = run.map(|id| Some(Waiting::new(TaskId(id), true, 0, self.job())));
+        let run = run.map(|id| Some(waiting(id, true, self.job())));
         let (alone, run) = (Placing::default(), run.collect());
         self.state.core.submit_run(self.caller, alone, run);
     }
@@ -77,7 +78,7 @@ impl World {
         let first = self.state.core.last.0 + 1;
         let run = (first..).zip(futures).map(|(id, &future)| {
             let job = if future { awaits() } else { self.job() };
-            Some(Waiting::new(TaskId(id), false, 0, job))
+            Some(waiting(id, false, job))
         });
         let (alone, run) = (Placing::default(), run.collect());
         self.state.core.submit_run(self.caller, alone, run);
@@ -87,7 +88,6 @@ impl World {
         let placing = Placing {
             group,
             tier: Some(tier),
-            named: true,
             ..Placing::default()
         };
         let job = self.job();
@@ -110,8 +110,16 @@ impl World {
 
     pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
         let ran = worker.ran(Went::Ended(ending));
-        let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes)?;
-        Some(Worker::new(worker.n, taken))
+        let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes);
+        self.drop_ended();
+        Some(Worker::new(worker.n, taken?))
+    }
+
+    /// What ended without a worker was told, and counts.
+    pub(super) fn drop_ended(&mut self) {
+        for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.ended) {
+            self.state.core.dropped(tag, ending, &mut self.wakes);
+        }
     }
 
     /// Runs what the worker has, and claims no more: the numbers, in order.
@@ -135,7 +143,9 @@ impl World {
 
     pub(super) fn cancel(&mut self, n: usize) -> bool {
         let at = self.at(n);
-        self.state.core.cancel(at, NOW, &mut self.wakes)
+        let cancelled = self.state.core.cancel(at, NOW);
+        self.drop_ended();
+        cancelled
     }
 
     pub(super) fn synchronize(&mut self) -> Synced {
@@ -144,7 +154,7 @@ impl World {
 
     pub(super) fn synced(&mut self) -> Option<Summary> {
         match self.state.core.caller_mut(self.caller).synced() {
-            Synced::Done(summary) => Some(summary),
+            Poll::Ready(Ok(summary)) => Some(summary),
             _ => None,
         }
     }
@@ -152,7 +162,7 @@ impl World {
     /// Of all, which have ended.
     pub(super) fn summary(&mut self) -> Summary {
         match self.synchronize() {
-            Synced::Done(summary) => summary,
+            Poll::Ready(Ok(summary)) => summary,
             synced => panic!("all have ended: {synced:?}"),
         }
     }
@@ -211,7 +221,7 @@ fn a_run_that_is_reported_in_two_parts_is_counted_once() {
     assert!(worker.next() && worker.next());
     world.state.exact(&mut world.wakes);
     assert_eq!((world.state.core.unfinished, worker.next()), (3, false));
-    assert_eq!(world.synchronize(), Synced::NotYet);
+    assert_eq!(world.synchronize(), Poll::Pending);
     world.post(3);
     assert!(world.finish(&worker, Ending::Ok).is_none());
     assert_eq!(world.synced(), None);
@@ -229,7 +239,7 @@ fn a_run_that_is_reported_in_two_parts_is_counted_once() {
 fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
     let mut world = World::new(1);
     world.post(6);
-    world.synchronize();
+    assert!(world.synchronize().is_pending());
     (1..=3).for_each(|n| assert!(world.cancel(n)));
     world.post(9);
     let worker = world.claim(1, 20).unwrap();
@@ -385,5 +395,6 @@ fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
     assert_eq!(world.state.core.unfinished, 2);
     world.state.core.remove_handle(world.caller);
     world.state.advance(later.after, &mut world.wakes);
+    world.drop_ended();
     assert_eq!(world.state.core.unfinished, 0);
 }

@@ -92,8 +92,7 @@ impl World {
         let taken = self.take(task);
         self.core.workers.finished(1);
         let mut run = WokenRun::default();
-        self.core
-            .suspend((taken, woken), 1, (NOW, NOW), &mut run, &mut self.wakes);
+        self.core.suspend((taken, woken), 1, (NOW, NOW), &mut run);
         self.core.enqueue_run(&mut run);
         assert!(self.core.settle(&mut self.wakes));
     }
@@ -106,7 +105,7 @@ impl World {
 
     fn cancel(&mut self, task: TaskId) -> bool {
         let at = Location::Future(self.entries[&task]);
-        self.core.cancel(at, NOW, &mut self.wakes)
+        self.core.cancel(at, NOW)
     }
 
     fn dropped(&mut self, task: TaskId) {
@@ -114,9 +113,9 @@ impl World {
             .core
             .ended
             .iter()
-            .rposition(|ended| ended.open.is_some_and(|open| open.id == task));
-        let Ended { open, ending, .. } = self.core.ended.remove(at.unwrap());
-        self.core.dropped(open.unwrap(), ending, &mut self.wakes);
+            .rposition(|ended| ended.tag.id == task);
+        let Ended { tag, ending, .. } = self.core.ended.remove(at.unwrap());
+        self.core.dropped(tag, ending, &mut self.wakes);
     }
 
     fn has_ended(&self, task: TaskId) -> bool {
@@ -167,7 +166,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
         let ended = world.core.ended.last().unwrap();
         assert_eq!(
-            (ended.open.unwrap().future, ended.ending),
+            (ended.tag.future, ended.ending),
             (Some(world.entries[&task]), Ending::Cancelled)
         );
         assert!(!world.has_ended(task), "before its future is gone");
@@ -309,7 +308,7 @@ fn of_each_kind(world: &mut World, callers: u32) -> (Vec<(Key, BTreeSet<TaskId>)
     let (more, tasks) = all.pop().unwrap();
     world.wake(*tasks.iter().nth(1).unwrap());
     let due = world.core.waiting_up_to(TaskId::LAST, Some(more)).pop();
-    assert!(world.core.cancel(due.unwrap().2, NOW, &mut world.wakes));
+    assert!(world.core.cancel(due.unwrap().2, NOW));
     (all, more)
 }
 

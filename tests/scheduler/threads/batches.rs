@@ -3,9 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conversant::limit::Limit;
-use conversant::scheduler::{
-    Caller, How, Place, PoolError, Reason, Scheduler, SyncError, Task, Verdict,
-};
+use conversant::scheduler::{Caller, How, Place, Reason, Scheduler, SyncError, Task, Verdict};
 
 use crate::threads::stage::{Held, end, finishes, one_caller};
 
@@ -90,7 +88,7 @@ fn refused_they_all_come_back() {
 #[test]
 fn without_a_worker_they_all_come_back() {
     finishes(|| {
-        let refuses = |_job| Err(PoolError::new("no room"));
+        let refuses = |_job| Err("no room".into());
         let builder = Scheduler::builder().workers(2).pool(refuses);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Scheduler,
-};
+use conversant::scheduler::{Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler};
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
 
@@ -157,7 +155,7 @@ fn of_a_task_that_was_handed_back() {
     finishes(|| {
         let stage = Stage::new(OnFailure::Continue);
         let (dropped, drops) = channel();
-        let refuses = |_: Box<dyn FnOnce() + Send>| Err(PoolError::new("never"));
+        let refuses = |_: Box<dyn FnOnce() + Send>| Err("never".into());
         let scheduler = Scheduler::builder().workers(1).pool(refuses).build();
         let scheduler = scheduler.unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();

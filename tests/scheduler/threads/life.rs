@@ -4,9 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::scheduler::{
-    CallerError, CallerOptions, How, Place, Reason, Record, Scheduler, Verdict, Why,
-};
+use conversant::queue::LaneError;
+use conversant::scheduler::{CallerOptions, How, Place, Reason, Record, Scheduler, Verdict, Why};
 
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
 
@@ -27,7 +26,7 @@ fn numbers_out_of_range_are_typed_errors() {
             ..CallerOptions::default()
         };
         let refused = scheduler.caller("heavy", options).unwrap_err();
-        assert!(matches!(refused, CallerError::OutOfRange(range) if range.asked == weight));
+        assert!(matches!(refused, LaneError::OutOfRange(range) if range.asked == weight));
     }
     let above = Limit::AtMost(Limit::MAX + 1);
     let options = CallerOptions {
@@ -35,7 +34,7 @@ fn numbers_out_of_range_are_typed_errors() {
         ..CallerOptions::default()
     };
     let refused = scheduler.caller("capped", options).unwrap_err();
-    assert!(matches!(refused, CallerError::OutOfRange(_)));
+    assert!(matches!(refused, LaneError::OutOfRange(_)));
     let caller = scheduler.caller("ok", CallerOptions::default()).unwrap();
     assert!(caller.group(above, 100).is_err());
     assert!(caller.set_cap(above).is_err());
@@ -59,7 +58,7 @@ fn shutdown_refuses_callers_and_tasks_and_drains() {
         let refused = caller.exec(|| Ok::<_, ()>(())).unwrap_err();
         assert_eq!(refused.reason, Reason::Closed);
         let none = scheduler.caller("late", CallerOptions::default());
-        assert!(matches!(none, Err(CallerError::Closed(_))));
+        assert!(matches!(none, Err(LaneError::Closed)));
         end(&scheduler);
     });
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, Ending, Event, How, Log, Place, PoolError, Reason, Record, Scheduler,
-    TaskId, Verdict,
+    Caller, CallerOptions, Ending, Event, How, Log, Place, Reason, Record, Scheduler, TaskId,
+    Verdict,
 };
 
 use crate::threads::stage::{end, finishes, gives};
@@ -281,7 +281,7 @@ fn what_is_refused_since_no_worker_starts_is_told_as_cancelled() {
     finishes(|| {
         let told = Told::default();
         let builder = Scheduler::builder().workers(1).log(told.clone());
-        let builder = builder.pool(|_: Box<dyn FnOnce() + Send>| Err(PoolError::new("none")));
+        let builder = builder.pool(|_: Box<dyn FnOnce() + Send>| Err("none".into()));
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         let quick = || Ok::<_, ()>(());

@@ -8,14 +8,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use conversant::limit::Limit;
-use conversant::scheduler::{
-    Caller, CallerOptions, How, Place, Pool, PoolError, Reason, Scheduler, Verdict,
-};
+use conversant::scheduler::{Caller, CallerOptions, How, Place, Pool, Reason, Scheduler, Verdict};
 use conversant::ticker::keep_time;
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 
 pub(super) type Sent = Box<dyn FnOnce() + Send>;
+
+/// Why a pool runs no worker.
+pub(super) type Refused = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(workers).pool(pool);
@@ -25,13 +26,13 @@ pub(super) fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Ca
 }
 
 /// Runs the job at once, on the thread that submits it.
-pub(super) fn inline(job: Sent) -> Result<(), PoolError> {
+pub(super) fn inline(job: Sent) -> Result<(), Refused> {
     job();
     Ok(())
 }
 
 /// A thread for each job, as a pool that always has room.
-pub(super) fn thread_each(job: Sent) -> Result<(), PoolError> {
+pub(super) fn thread_each(job: Sent) -> Result<(), Refused> {
     thread::spawn(job);
     Ok(())
 }
@@ -52,7 +53,7 @@ fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
 #[test]
 fn a_pool_that_refuses_is_reported_and_the_task_handed_back() {
     finishes(|| {
-        let (scheduler, caller) = on_pool(2, |_: Sent| Err(PoolError::new("no room")));
+        let (scheduler, caller) = on_pool(2, |_: Sent| Err("no room".into()));
         for failures in 1..5 {
             refused(&scheduler, &caller, failures, "no room");
         }
@@ -89,12 +90,11 @@ fn a_pool_that_panics_in_submit_is_reported() {
         }
     }
     finishes(|| {
-        let panics = |_: Sent| -> Result<(), PoolError> { std::panic::resume_unwind(Box::new(())) };
+        let panics = |_: Sent| -> Result<(), Refused> { std::panic::resume_unwind(Box::new(())) };
         let (scheduler, caller) = on_pool(2, panics);
         refused(&scheduler, &caller, 1, "the pool panicked");
         end(&scheduler);
-        let panics =
-            |_: Sent| -> Result<(), PoolError> { std::panic::resume_unwind(Box::new(Rude)) };
+        let panics = |_: Sent| -> Result<(), Refused> { std::panic::resume_unwind(Box::new(Rude)) };
         let (scheduler, caller) = on_pool(2, panics);
         refused(&scheduler, &caller, 1, "the pool panicked");
         end(&scheduler);
@@ -106,7 +106,7 @@ fn a_pool_that_fails_once_then_works() {
     finishes(|| {
         let failed = AtomicBool::new(false);
         let once = move |job: Sent| match failed.swap(true, SeqCst) {
-            false => Err(PoolError::new("not yet")),
+            false => Err("not yet".into()),
             true => thread_each(job),
         };
         let (scheduler, caller) = on_pool(2, once);
@@ -128,7 +128,7 @@ fn a_pool_with_room_for_one_worker_loses_nothing() {
         let sent = AtomicU32::new(0);
         let one_only = move |job: Sent| match sent.fetch_add(1, SeqCst) {
             0 => thread_each(job),
-            _ => Err(PoolError::new("one is all")),
+            _ => Err("one is all".into()),
         };
         let (scheduler, caller) = on_pool(4, one_only);
         let held = Held::start(&caller);
@@ -243,7 +243,7 @@ fn a_task_submits_on_an_inline_pool() {
 struct Queue(Arc<Mutex<Vec<Sent>>>);
 
 impl Pool for Queue {
-    fn submit(&self, job: Sent) -> Result<(), PoolError> {
+    fn submit(&self, job: Sent) -> Result<(), Refused> {
         self.0.lock().unwrap().push(job);
         Ok(())
     }
@@ -349,7 +349,7 @@ fn a_pool_of_one_thread_under_more_workers() {
         let jobs: Mutex<Sender<Sent>> = Mutex::new(jobs);
         let pool = move |job: Sent| {
             let sent = jobs.lock().unwrap().send(job);
-            sent.map_err(|_| PoolError::new("gone"))
+            sent.map_err(|_| "gone".into())
         };
         let (scheduler, caller) = on_pool(4, pool);
         for _ in 0..20 {

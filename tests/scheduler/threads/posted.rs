@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, Event, How, Place, PoolError, Reason, Record, Scheduler, Why,
+    Builder, Caller, CallerOptions, Event, How, Place, Reason, Record, Scheduler, Why,
 };
 
 use crate::threads::stage::{Held, draws, end, finishes, one_caller};
@@ -150,7 +150,7 @@ fn a_status_has_detached_ones_come_when_it_asks() {
 fn what_is_posted_first_came_no_earlier_than_the_event_before() {
     finishes(|| {
         let (sender, jobs) = std::sync::mpsc::channel::<Box<dyn FnOnce() + Send>>();
-        let pool = move |job| sender.send(job).map_err(|_| PoolError::new("nobody"));
+        let pool = move |job| sender.send(job).map_err(|_| "nobody".into());
         let builder = Scheduler::builder().workers(1).pool(pool);
         let scheduler = builder.build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();

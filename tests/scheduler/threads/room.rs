@@ -10,8 +10,7 @@ use std::time::Duration;
 use conversant::error::Stalled;
 use conversant::limit::Limit;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, PoolError, Reason, Rejected, Scheduler, Task,
-    Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Rejected, Scheduler, Task, Verdict,
 };
 
 use crate::threads::asynchronous::Count;
@@ -80,7 +79,7 @@ fn a_full_caller_refuses_and_each_ending_makes_room() {
 #[test]
 fn a_task_for_which_there_is_no_worker_takes_no_room() {
     finishes(|| {
-        let refuses = |_: Box<dyn FnOnce() + Send>| Err(PoolError::new("no room"));
+        let refuses = |_: Box<dyn FnOnce() + Send>| Err("no room".into());
         let scheduler = Scheduler::builder().workers(1).pool(refuses).build();
         let scheduler = scheduler.unwrap();
         let caller = roomy(&scheduler, 1);

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use conversant::error::Stalled;
 use conversant::scheduler::{
-    Caller, CallerOptions, Ending, How, OutcomeError, Place, PoolError, Reason, Record, Scheduler,
+    Caller, CallerOptions, Ending, How, OutcomeError, Place, Reason, Record, Scheduler,
 };
 use conversant::ticker::{Ticker, Timed, keep_time};
 
 use crate::count::Count;
 use crate::threads::later::gave;
-use crate::threads::pools::{Sent, inline, on_pool, thread_each};
+use crate::threads::pools::{Refused, Sent, inline, on_pool, thread_each};
 use crate::threads::stage::{Job, end, finishes, until};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -254,7 +254,7 @@ fn a_task_that_is_on_its_way_when_the_scheduler_is_dropped_is_cancelled() {
             Event::Ended(Record { ending, .. }) => told.send(ending).unwrap(),
             Event::Started { .. } => {}
         };
-        let pool = |_: Sent| Ok::<_, PoolError>(());
+        let pool = |_: Sent| Ok::<_, Refused>(());
         let scheduler = Scheduler::builder().pool(pool).log(log).build().unwrap();
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
         scheduler.advance(HOUR);

@@ -1,7 +1,6 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::backlog::{GroupClaim, RunClaim, Spot};
 use crate::slab::Key;
@@ -9,12 +8,12 @@ use crate::slab::Key;
 use super::caller::CallerState;
 use super::core::Core;
 use super::outcome::TaskId;
-use super::task_state::{Body, Claimed, Phase, Tag, Waiting};
+use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
-    /// More for a worker that runs one already, into `to`: at most so many of those that could
-    /// start now, and those that follow one of these in its serial group, `most` in all. How many
-    /// that could start, and how many in all.
+    /// Tasks for a worker, into `to`: at most so many of those that could start now, and those
+    /// that follow one of these in its serial group, `most` in all. How many that could start,
+    /// and how many in all.
     #[inline]
     pub(super) fn prefetch(
         &mut self,
@@ -22,57 +21,58 @@ impl<J: Body> Core<J> {
         most: usize,
         to: &mut VecDeque<Claimed<J>>,
     ) -> (usize, usize) {
-        if self.is_held() {
-            return (0, 0);
-        }
-        if !self.rows
-            && let Some(run) = self.claim_run(turns.min(most))
-        {
+        let several = most > 1 && !self.rows;
+        if several && let Some(run) = self.claim_run(turns.min(most)) {
             let taken = run.len();
             to.push_back(Claimed::Run(run));
             return (taken, taken);
         }
-        if !self.rows
-            && most > 1
-            && let Some((groups, turns)) = self.claim_groups(turns, most)
-        {
+        if several && let Some((groups, turns)) = self.claim_groups(turns, most) {
             let taken = groups.len();
             to.push_back(Claimed::Groups(groups));
             return (turns, taken);
         }
-        let Some(mut claim) = self.backlog.claim() else {
+        let Some(one) = self.claim_one() else {
             return (0, 0);
         };
-        self.claimed(&mut claim);
-        let record = self.begin_record(&claim, Duration::ZERO);
-        let first = Tag::of(&claim.item, claim.holds());
-        to.push_back(Claimed::One(Some(claim), record));
-        (1, 1 + self.prefetch_behind(first, most - 1, to))
+        let behind = self.claim_behind(&one, most - 1);
+        to.push_back(one);
+        let taken = behind.as_ref().map_or(0, Claimed::len);
+        to.extend(behind);
+        (1, 1 + taken)
     }
 
-    /// Those that follow one that the worker has, in its serial group, if that is no future: how
-    /// many.
+    /// The next that can start.
     #[inline]
-    pub(super) fn prefetch_behind(
-        &mut self,
-        Tag { id, holds, future }: Tag,
-        most: usize,
-        to: &mut VecDeque<Claimed<J>>,
-    ) -> usize {
-        let alone = self.rows || future.is_some() || self.pressing || self.is_held();
+    pub(super) fn claim_one(&mut self) -> Option<Claimed<J>> {
+        let mut claim = self.backlog.claim()?;
+        if claim.item.is_new_future() {
+            let holds = claim.holds();
+            self.enter(&mut claim.item, holds);
+        }
+        let caller = self.caller_of(claim.lane);
+        self.taken(&claim.item, caller);
+        let record = self.begin_record(&claim);
+        Some(Claimed::One(Some(claim), record))
+    }
+
+    /// Those that follow it in its serial group, if it is no future.
+    #[inline]
+    fn claim_behind(&mut self, one: &Claimed<J>, most: usize) -> Option<Claimed<J>> {
+        let Claimed::One(Some(claim), None) = one else {
+            return None;
+        };
+        let (task, holds) = (&claim.item, claim.holds());
+        let alone = most == 0 || task.is_future() || self.pressing;
         if alone || !self.backlog.has_behind(holds) {
-            return 0;
+            return None;
         }
         let caller = self.caller_of(holds.lane);
-        let (most, goes) = goes_with(self.caller(caller), id, most);
+        let (most, goes) = goes_with(self.caller(caller), task.id(), most);
         let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
         let lent = self.backlog.lend(holds, most, goes);
         self.all_taken(caller, lent.iter().next(), lent.len());
-        let taken = lent.len();
-        if taken > 0 {
-            to.push_back(Claimed::Groups(lent));
-        }
-        taken
+        Some(Claimed::Groups(lent)).filter(|lent| lent.len() > 0)
     }
 
     /// Several that are alone.

@@ -130,7 +130,7 @@ impl State {
 
     #[inline(never)]
     fn advance_timers(&mut self, now: Duration, wakes: &mut WakeBatch) {
-        for caller in self.core.advance(now, wakes) {
+        for caller in self.core.advance(now) {
             if self.core.is_undercut(caller) {
                 self.exact(wakes);
             }
@@ -195,18 +195,15 @@ impl State {
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
         self.clear_overdue(wakes);
-        let mut first = self.core.claim(n, now);
-        if first.is_none() && self.filled > 0 {
+        let mut taken = self.take(n, most, now);
+        if taken.is_none() && self.filled > 0 {
             self.exact(wakes);
-            first = self.core.claim(n, now);
+            taken = self.take(n, most, now);
         }
-        let first = first?;
-        self.taken += 1;
-        let queue = self.fill(n, most, &first);
-        if std::mem::take(&mut self.core.pressing) {
+        if taken.is_some() && std::mem::take(&mut self.core.pressing) {
             self.clear_others(n, wakes);
         }
-        Some(Taken { first, queue })
+        taken
     }
 
     /// See [`Core::settle`].
@@ -217,33 +214,31 @@ impl State {
         self.core.settle(wakes)
     }
 
-    /// Fills the local queue of worker `n`, which has just taken a task; with that one
-    /// it has at most `most`.
-    fn fill(&mut self, n: u32, most: u32, first: &Started<Work>) -> Option<Arc<LocalQueue>> {
-        if self.overdue > 0 {
-            self.overdue -= 1;
+    /// Takes tasks for worker `n` into its local queue, and out of that the first.
+    fn take(&mut self, n: u32, most: u32, now: Duration) -> Option<Taken> {
+        if !self.core.look(n) {
             return None;
         }
         let workers = u64::from(self.core.workers.max());
         let most = u64::from(most.min(self.claims));
         // Of those that could start now; what is behind them in their groups could not.
-        let share = (self.core.startable(most * workers) + 1) / workers;
+        let share = match self.overdue {
+            0 => self.core.startable(most * workers) / workers,
+            _ => 1,
+        };
         if share.min(most) <= 1 {
-            return None;
+            let first = self.core.start_one(n, now)?;
+            self.taken += 1;
+            self.overdue = self.overdue.saturating_sub(1);
+            return Some(Taken { first, queue: None });
         }
         let queue = self.queue(n);
         let mut local = queue.lock();
-        let (mut turns, mut taken) = (1, 1);
+        let (mut turns, mut taken) = (0, 0);
         // One that somebody is blocked for is not among several: its ending is told.
         let blocked = !self.core.stalls.is_empty();
-        if !blocked {
-            let behind = most as usize - 1;
-            taken += self
-                .core
-                .prefetch_behind(first.tag, behind, &mut local.waiting) as u64;
-        }
         // An ending that somebody waits for must not wait until another task has run.
-        while turns < share && taken < most && !self.core.pressing {
+        while taken == 0 || turns < share && taken < most && !self.core.pressing {
             let several = if blocked { 1 } else { (most - taken) as usize };
             let share = (share - turns) as usize;
             match self.core.prefetch(share, several, &mut local.waiting) {
@@ -251,16 +246,20 @@ impl State {
                 (more, all) => (turns, taken) = (turns + more as u64, taken + all as u64),
             }
         }
+        let first = local.begin(now)?;
+        self.core.workers.claimed(n);
+        self.core.set_running(n, local.running.clone());
+        self.taken += taken;
         if taken == 1 {
-            return None;
+            local.running = None;
+            return Some(Taken { first, queue: None });
         }
-        local.begin(first);
-        self.taken += taken - 1;
         self.queues[n as usize].filled = self.taken;
         self.order.push_back((n, self.taken));
         self.filled += 1;
         drop(local);
-        Some(queue)
+        let queue = Some(queue);
+        Some(Taken { first, queue })
     }
 
     fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
@@ -350,7 +349,7 @@ fn report(
             }
             Went::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);
-                core.suspend(polled, n, (start, end), &mut woken, wakes);
+                core.suspend(polled, n, (start, end), &mut woken);
             }
         }
     }
