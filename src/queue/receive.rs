@@ -23,8 +23,8 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMore`] if the queue is closed, and messages wait or are in flight in poisoned groups
-    /// only.
+    /// [`NoMore`] if the queue is closed, nothing is in flight, and nothing waits except in
+    /// poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
         Wait::new(Receiving::new(

@@ -8,9 +8,9 @@
 //! holds two groups. Waiters for a capacity are served under none of these locks.
 //!
 //! Invariants:
-//! 1. The waking rule: at the end of an event one receive is notified for each turn that could
-//!    begin, or all waiting receives if they are fewer. Once the queue is finished, all are
-//!    notified. Receives by name and waits for a poisoned group have their own rules.
+//! 1. The waking rule: at the end of an event at least one receive is notified for each turn
+//!    that could begin, or all waiting receives if they are fewer. Once the queue is finished,
+//!    all are notified. Receives by name and waits for a poisoned group have their own rules.
 //! 2. No user code runs under a lock: messages go in and come out as values, wakers go into the
 //!    batch.
 //! 3. While a receive sleeps, the submissions know it; a submitter then looks.
