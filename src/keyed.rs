@@ -1,6 +1,6 @@
-//! Send by key: the first message of a key makes its group; the group is forgotten some time
-//! after nothing of it waits or is in flight. Up to [`keep_idle`](Keyed::keep_idle) idle groups
-//! are kept for the next messages of their keys.
+//! Send by key: the first message of a key makes its group. When nothing of the group waits or
+//! is in flight, it is idle. Idle groups are kept for the next messages of their keys, up to a
+//! [bound](Keyed::keep_idle), and then forgotten.
 //!
 //! ```
 //! use conversant::keyed::Keyed;
@@ -155,10 +155,11 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// Keeps up to `groups` idle groups for the next messages of their keys; 1,024 by default.
-    /// All `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
+    /// Sets how many groups may be kept before idle ones are forgotten, all at once; 1,024 by
+    /// default, and always twice as many as were busy when idle ones were last forgotten. All
+    /// `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
     /// beside its place in the map; making one costs several times a send. If keys come back,
-    /// keep as many groups as there are keys.
+    /// set this to the number of keys.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
         // The queue sums the bounds of all its `Keyed`.

@@ -272,7 +272,7 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
 }
 
 impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
-    /// Sets the tier. See [`Conversation::send_in`].
+    /// Sets the tier. See [`send_in`](super::Conversation::send_in).
     pub fn in_tier(mut self, tier: u32) -> Self {
         if let Some(((to, _), _)) = &mut self.op_mut().pending {
             *to = Some(tier);
