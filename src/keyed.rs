@@ -92,7 +92,6 @@ pub struct Keyed<K, T, S = RandomState> {
     few: usize,
 }
 
-/// A locked shard.
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
 /// A key's group, its locked shard, and a group that was made in vain, to be dropped after the

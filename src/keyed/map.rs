@@ -54,7 +54,6 @@ impl<K, T> KeyMap<K, T> {
             .insert_unique(entry.hash, entry, |entry| entry.hash);
     }
 
-    /// All groups, with their keys.
     pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, &K)> {
         let all = self.entries.iter();
         all.map(|entry| (entry.group.key(), &entry.key))
@@ -77,7 +76,6 @@ impl<K, T> KeyMap<K, T> {
         idle
     }
 
-    /// Takes out all groups.
     pub(super) fn take_all(&mut self) -> Vec<Entry<K, T>> {
         self.entries.drain().collect()
     }

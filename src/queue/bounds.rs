@@ -33,7 +33,6 @@ pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
 /// Room for what is to be sent. Given back on drop, which must be under no lock.
 #[derive(Default)]
 pub(crate) struct Granted<'a> {
-    /// Room in the queue.
     pub(crate) permits: Permits<'a>,
     /// Room in the group and its lane; `None` if they were not asked.
     pub(super) parts: Option<Admitted>,

@@ -125,7 +125,6 @@ impl Capacity {
                 .is_some_and(|permits| permits.is_asleep(ticket))
     }
 
-    /// Permits that are out.
     pub(super) fn outstanding(&self) -> Option<u64> {
         let limit = self.permits()?.limit();
         let out = i64::from(limit) - self.available()?;

@@ -308,7 +308,6 @@ impl<T> KeepsGroups<T> for Shared<T> {
     }
 }
 
-/// A change of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Limit(Limit),

@@ -80,7 +80,6 @@ impl Holder {
         self.0 != NOBODY
     }
 
-    /// The thread's number.
     #[inline]
     pub(super) fn thread(&self) -> u64 {
         self.0.wrapping_sub(1)

@@ -9,7 +9,6 @@ use crate::group::GroupKey;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupId {
-    /// The queue's number.
     pub(super) queue: u64,
     pub(super) key: GroupKey,
 }

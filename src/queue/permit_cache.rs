@@ -82,7 +82,6 @@ impl PermitCache {
         words.map(|word| &word.0)
     }
 
-    /// The word of a thread.
     #[inline]
     fn word(&self, thread: u64) -> Option<&AtomicU32> {
         let words = self.words.as_ref()?;

@@ -138,7 +138,6 @@ impl<T> Shared<T> {
         result
     }
 
-    /// Ends an event.
     pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>) {
         loop {
             session.settle(State::notify_due);

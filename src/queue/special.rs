@@ -20,7 +20,6 @@ use super::shared::Shared;
 use super::state::State;
 use super::{GroupRef, Pinned};
 
-/// The state of a live turn.
 pub(super) struct Live<T> {
     /// `None` once the turn has ended, which it does before it is dropped.
     pub(super) group: ManuallyDrop<Option<GroupRef<T>>>,
@@ -285,7 +284,6 @@ pub(super) fn give_back<T>(
     flag
 }
 
-/// Ends a turn.
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     shared.with_group(&group, |state, mailbox| {

@@ -70,7 +70,6 @@ pub(super) struct State<T> {
 
 impl<T> Stands for GroupRef<T> {}
 
-/// How many groups a lane has.
 fn groups_in<G>(lane: &Lane<G>) -> usize {
     lane.pins as usize - usize::from(!lane.ending)
 }
@@ -318,7 +317,6 @@ impl<T> State<T> {
         }
     }
 
-    /// Changes the capacity of a lane.
     pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
         let bounds = &mut self.lane_bounds;
         let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
