@@ -1,5 +1,5 @@
-//! 100,000 actors over one queue: each handles its messages in order and one at a time,
-//! on whatever thread is free, and sends to others. They end when no message is under way.
+//! 100,000 actors over one queue. Each handles its messages in order, one at a time, on any
+//! free thread, and sends to others. The program ends when no message is in flight.
 //!
 //! `cargo run --release --example actors`
 
@@ -15,12 +15,12 @@ const RUMOURS: usize = 100;
 
 #[derive(Clone, Copy)]
 enum Message {
-    /// So many actors have passed it on.
+    /// How many actors have passed it on.
     Rumour(usize),
     Thanks,
 }
 
-/// What an actor has had.
+/// What an actor has received.
 #[derive(Default)]
 struct State {
     rumours: u64,
@@ -28,7 +28,7 @@ struct State {
 }
 
 struct Actor {
-    /// A message says whose it is.
+    /// A message has the number of its actor.
     mail: Conversation<(usize, Message)>,
     state: Mutex<State>,
 }
@@ -47,7 +47,7 @@ impl World {
         sent.map_err(|refused| refused.reason).expect("it is open");
     }
 
-    /// A message is done; with the last one all ends.
+    /// One message is done; the last one closes the queue.
     fn done(&self) {
         if self.under_way.fetch_sub(1, AcqRel) == 1 {
             self.queue.close();
@@ -55,7 +55,7 @@ impl World {
     }
 
     fn handle(&self, me: usize, message: Message) {
-        // Nobody else has it: a conversation has one turn at a time.
+        // Nobody else holds it: a conversation has one turn at a time.
         let mut state = self.actors[me].state.try_lock().expect("one at a time");
         match message {
             Message::Rumour(passed) => {
@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (mail, state) = (lane.conversation()?, Mutex::default());
         actors.push(Actor { mail, state });
     }
-    // One is under way until all have begun.
+    // Counts as one message until all rumours are sent.
     let under_way = AtomicU64::new(1);
     let world = World {
         queue,

@@ -1,5 +1,5 @@
-//! Agents with different appetites drain one job queue; one of them crashes
-//! half way, and its leases return what it held.
+//! Agents of different speed drain one job queue. One of them crashes half way; when its leases
+//! run out, its jobs go back.
 //!
 //! ```text
 //! cargo run --release --example agents
@@ -26,7 +26,7 @@ mod run;
 struct Options {
     /// Jobs to run: a CSV with the columns key, tenant, group (empty: none).
     file: Option<PathBuf>,
-    /// Without a file: so many jobs are made up, in a file of their own.
+    /// How many jobs to make up, in a file of their own, if no file is given.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: u32,
     /// Where the made-up jobs are kept (default: a temporary file).
@@ -45,7 +45,7 @@ struct Options {
     /// How many jobs of one tenant may run at once.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     tenant_limit: u32,
-    /// After so many milliseconds a claim that is not finished is taken back.
+    /// A claim that is not finished after this many milliseconds is taken back.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     lease_ms: u64,
 }

@@ -1,6 +1,6 @@
-//! A build tool on rayon's pool: each target is a task that awaits those it needs, which
-//! keeps no thread. A file is locked in X until it is written, and in S by whoever reads it.
-//! What fails takes with it what needs it, and nothing else.
+//! A build tool on rayon's pool. Each target is a task that awaits the targets it needs; while
+//! it awaits, it keeps no thread. A file is locked in X until it is written, and in S by its
+//! readers. If a target fails, those that need it fail too, and nothing else.
 //!
 //! `cargo run --example build_tool [-- TARGET-THAT-FAILS]`
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use conversant::prelude::*;
 use conversant::scheduler::{How, Verdict};
 
-/// Each after all that it needs, so that there is no circle.
+/// Each target comes after all that it needs, so there is no cycle.
 const BUILD_FILE: &str = "
     config.h:
     main.o: config.h
@@ -33,7 +33,7 @@ struct File {
 
 type Files = HashMap<&'static str, File>;
 
-/// Makes a target when all that it needs has been made.
+/// Makes a target when all that it needs is made.
 async fn make(
     target: &'static str,
     needs: Vec<&'static str>,
@@ -81,11 +81,12 @@ fn build(broken: Option<&str>) -> Result<bool, Box<dyn Error>> {
         .build()?;
     let builder = scheduler.caller("build", CallerOptions::default())?;
 
-    // None starts before all are locked; then what needs most comes first, and awaits.
+    // The hold lets none start before all files are locked. Then the targets that need most
+    // start first, and await.
     let hold = scheduler.hold();
     let mut tasks = Vec::new();
     for (target, needs) in targets.into_iter().rev() {
-        // From now on, until its task ends in whatever way.
+        // Held from now on until its task ends in any way.
         let written = IntentLock::lock_owned(&files[target].lock, Mode::X).wait();
         let needs = needs.split_whitespace().collect();
         let made = make(target, needs, Arc::clone(&files), broken == Some(target));

@@ -1,6 +1,6 @@
-//! Job workers: two tenants, a group for each account (one of its jobs at a time), leases,
-//! second tries after a pause, jobs that die. One worker vanishes with all that it has
-//! claimed: when its lease is over, others do that.
+//! Job workers: two tenants, one group for each account (one of its jobs at a time), leases,
+//! retries after a back-off, dead jobs. One worker vanishes with its claims; when the lease is
+//! over, other workers do those jobs.
 //!
 //! `cargo run --example job_workers`
 
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use conversant::job_queue::Place;
 use conversant::prelude::*;
 
-/// Until the queue is closed and no job is left that could be claimed.
+/// Runs until the queue is closed and no job is left to claim.
 fn work(jobs: &JobQueue<u32, String>, done: &Mutex<BTreeMap<String, u32>>) {
     while let Ok(claims) = jobs.claim(4).wait() {
         for claim in claims {
             let attempt = claim.attempt();
             let fails = *claim == "bank 3.2" || *claim == "shop 1.5" && attempt == 1;
-            // Whoever is too late has changed nothing: another has the job.
+            // A worker that is too late has changed nothing: another has the job.
             if fails {
                 claim.fail().ok();
             } else if let Ok(taken) = claim.complete() {
@@ -40,10 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .attempts(3)
         .back_off(Duration::from_millis(1), Duration::from_secs(1))
         .build()?;
-    // Has leases run out and second tries come.
+    // Ends leases and back-offs on time.
     let _ticker = Ticker::spawn(jobs.clone(), Instant::now())?;
     jobs.set_weight("shop", 2)?;
-    // By key: what is urgent first.
+    // By key: urgent jobs first.
     for urgency in 0..8 {
         for tenant in ["bank", "shop"] {
             for account in 0..5 {
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    // Nothing more comes in; what waits is still done.
+    // Nothing more comes in; waiting jobs are still done.
     jobs.close();
 
     let lost = jobs.try_claim(6);

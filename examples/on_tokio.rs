@@ -1,5 +1,5 @@
-//! A task list, awaited from tokio: the scheduler's workers run it, by tier and by group, and
-//! the timers are tokio's.
+//! A task list, awaited from tokio. The scheduler's workers run it, by tier and by group; the
+//! timers are tokio's.
 //!
 //! `cargo run --example on_tokio`
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use conversant::prelude::*;
 use conversant::scheduler::{How, Place};
 
-/// Its tier, whether it writes to the ledger, and its name.
+/// A task's tier, whether it writes to the ledger, and its name.
 const LIST: [(u32, bool, &str); 6] = [
     (0, false, "fetch rates"),
     (0, true, "book rent"),
@@ -31,7 +31,7 @@ async fn nightly() -> Result<(), Box<dyn Error>> {
         let place = Place::new().tier(tier).label(name);
         let place = if writes { place.group(&ledger) } else { place };
         let done = Arc::clone(&done);
-        // While it sleeps it keeps no worker.
+        // While it sleeps, it occupies no worker.
         let sleep = tokio::time::sleep(Duration::from_millis(1));
         let task = caller.spawn_with(place, async move {
             sleep.await;

@@ -1,5 +1,5 @@
-//! One policy, tried in virtual time and then run on a worker: weights, tiers, groups and
-//! a bump. It is one program text; both start the tasks in the same order.
+//! One policy, tried in virtual time and then run on a worker: weights, tiers, groups and a
+//! bump. The code is the same; both start the tasks in the same order.
 //!
 //! `cargo run --example policy`
 
@@ -10,7 +10,7 @@ use conversant::prelude::*;
 use conversant::scheduler::Record;
 use conversant::simulator::{Driver, Simulation, Work};
 
-/// Two callers: what is urgent and in turns, and what goes in tiers.
+/// Two callers: one with urgent tasks, in turns; one with tiers.
 fn policy<D: Driver>(driver: &mut D) -> Result<(), Box<dyn Error>> {
     let weight = |weight| CallerOptions {
         weight,
@@ -38,7 +38,7 @@ fn policy<D: Driver>(driver: &mut D) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// In order of their starts.
+/// In the order of their starts.
 fn order(mut records: Vec<Record>) -> String {
     records.sort_by_key(|record| record.run.map(|run| run.start));
     let name = |Record { task, .. }| format!("{}{}.{}", task.caller, task.tier, task.id);
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("in virtual time it takes {:?}", sim.now());
 
     let (log, records) = crossbeam_channel::unbounded();
-    // Exactly in order: one worker, which takes one task at a time.
+    // Exact order: one worker that takes one task at a time.
     let scheduler = Scheduler::builder().workers(1).claims(1).log(log).build()?;
     policy(&mut &scheduler)?;
 

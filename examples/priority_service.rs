@@ -1,7 +1,7 @@
-//! A service with a front end and a back end, joined by dialogs: each request
-//! comes on a dialog of its own and names its own priority, the front end opens
-//! a dialog with the back end for it and bumps that, and the answer goes back
-//! on the dialog that asked. Ends and errors cross from one to the other.
+//! A service with a front end and a back end, joined by dialogs. Each request comes on a dialog
+//! of its own and names its priority. The front end opens a dialog with the back end for it and
+//! bumps that dialog; the answer goes back on the dialog that asked. Ends and errors cross from
+//! one dialog to the other.
 //!
 //! ```text
 //! cargo run --release --example priority_service
@@ -10,8 +10,8 @@
 //! cargo run --release --example priority_service -- --threads --readers 4 --work 10
 //! ```
 //!
-//! In virtual time nothing is left to chance. With `--threads` real threads
-//! read, and only what must hold is checked.
+//! In virtual time everything is deterministic. With `--threads` real threads read, and only
+//! what must hold is checked.
 
 use std::num::ParseIntError;
 use std::process::ExitCode;
@@ -34,14 +34,14 @@ mod virtual_time;
 #[derive(Parser, Debug)]
 #[command(name = "priority_service")]
 struct Options {
-    /// How many requests, numbered from 0. Every tenth but 0 asks to be served
-    /// first, with its own number as the level, 255 at most.
+    /// How many requests, numbered from 0. Every tenth except 0 asks to be served first, with
+    /// its own number as the level, 255 at most.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     requests: u32,
     /// How many readers the back end has.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
     readers: u32,
-    /// How long a reader works on a request: seconds, with --threads milliseconds.
+    /// How long a reader works on a request: seconds; with --threads milliseconds.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(..=3_600))]
     work: u64,
     /// The first reader takes request 0 when it comes; the others take their

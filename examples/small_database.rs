@@ -1,6 +1,6 @@
 //! A small database: accounts in two tables, transfers on threads that lock the rows they
-//! change, audits that lock whole tables. Of transactions that wait for each other in a
-//! circle one is told so; it gives back what it holds, and is tried again.
+//! change, audits that lock whole tables. When transactions wait for each other in a cycle, one
+//! gets an error; it releases its locks and retries.
 //!
 //! `cargo run --example small_database`
 
@@ -34,15 +34,15 @@ type Done<T> = Result<T, LockError<Name>>;
 #[derive(Default)]
 struct Database {
     locks: LockTable<Name>,
-    /// Each is changed under X of its row, and read under S of its row or table.
+    /// Changed under X of its row, read under S of its row or table.
     balances: [AtomicI64; ROWS],
     commits: AtomicU64,
     victims: AtomicU64,
 }
 
 impl Database {
-    /// Runs a transaction, again whenever it was chosen to end a deadlock. What it locks
-    /// it holds to its end.
+    /// Runs a transaction; again if it was chosen as the victim of a deadlock. It holds its
+    /// locks until its end.
     fn transact<T>(&self, work: impl Fn(&mut Owner<Name>) -> Done<T>) -> Done<T> {
         let mut owner = self.locks.owner(0);
         loop {
@@ -54,7 +54,7 @@ impl Database {
                 }
                 Err(error) => return Err(error),
             };
-            // Gives back what it holds, and is not chosen for ever.
+            // Releases its locks, and makes sure that it is not the victim for ever.
             owner.retry();
         }
     }
@@ -65,7 +65,7 @@ impl Database {
             owner.lock(&Name::Row(from), Mode::X).wait()?;
             between();
             owner.lock(&Name::Row(to), Mode::X).wait()?;
-            // From here on nothing fails, so that nothing is to be undone.
+            // Nothing fails from here on, so nothing must be undone.
             self.balances[from].fetch_sub(1, Relaxed);
             self.balances[to].fetch_add(1, Relaxed);
             Ok(())
@@ -99,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let tried_again = database.victims.load(Relaxed);
     println!("of two that met {tried_again} was tried again");
-    // Many that meet by chance, and audits meanwhile.
+    // Many that meet by chance, with audits meanwhile.
     thread::scope(|scope| {
         for step in [1, 3, 5] {
             let database = &database;

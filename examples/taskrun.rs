@@ -55,7 +55,7 @@ mod trace;
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
-/// Columns where standard output is no terminal.
+/// Columns if standard output is no terminal.
 const WIDTH: usize = 80;
 
 fn main() -> ExitCode {
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 }
 
 fn job(mut options: Options) -> Result<u8, BadInput> {
-    // Ctrl-C is watched from the beginning, so that the log is always written.
+    // Watched from the beginning, so that the log is always written.
     let watch = match options.simulate {
         true => signals::tell(INTERRUPTED).map(Watch::Simulation),
         false => Session::begin(&options).map(Watch::Run),
@@ -133,7 +133,7 @@ fn written(path: &Path, result: io::Result<()>) -> bool {
     result.is_ok()
 }
 
-/// To standard output. Who closed it wants no more, and that is no error.
+/// Prints to standard output. A closed output is no error: its reader wants no more.
 fn print(text: &str) -> bool {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -145,7 +145,7 @@ fn print(text: &str) -> bool {
     }
 }
 
-/// One line on standard error; where that is closed, there is nobody to tell.
+/// One line on standard error; if that is closed, nobody can be told.
 fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

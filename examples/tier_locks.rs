@@ -1,13 +1,13 @@
-//! Tiers of work through a lock table, with real threads: each reader takes the next task and S on
-//! its tier under one mutex, so that S is granted in the order of the list, then IX on the tier
-//! before it, which waits until nobody there holds S any more.
+//! Tiers of work through a lock table, with real threads. Under one mutex each reader takes the
+//! next task and S on its tier, so that S is granted in the order of the list. Then it takes IX
+//! on the tier before, which waits until nobody holds S there any more.
 //!
 //! ```text
 //! cargo run --release --example tier_locks
 //! ```
 //!
-//! This is what a lock table can do. `TierGate` does it with less, and holds back a tier also if the
-//! one just before it is empty.
+//! This shows what a lock table can do. `TierGate` does it with less, and holds a tier back
+//! even if the tier just before it is empty.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -51,10 +51,10 @@ fn main() {
     }
 }
 
-/// All tasks on five readers, and what became of them, by number; a tenth of a second of the
-/// original takes so long.
+/// Runs all tasks on five readers; returns their rows by number. A tenth of a second of the
+/// original takes `tenth`.
 pub(crate) fn run(tenth: Duration) -> Vec<Row> {
-    // Tiers, tasks in each, and their length in tenths of a second.
+    // Tiers, number of tasks in each, and their length in tenths of a second.
     let tiers = [
         (100, 4, 101),
         (200, 2, 92),
@@ -107,7 +107,7 @@ fn next(
         return Ok(None);
     };
     owner.lock(&Tier(tier), Mode::S).wait()?;
-    // Not before S is held: the order of the list would be lost.
+    // Not before S is held: otherwise the order of the list is lost.
     drop(receive);
     owner.lock(&Tier(tier - 100), Mode::Ix).wait()?;
     let start = begin.elapsed();

@@ -1,6 +1,6 @@
-//! Web-hooks on tokio: 10,000 customers, each served in order, all of them at once. An
-//! end point that fails is tried again after a pause that doubles; one that stays down
-//! keeps nobody else waiting. At most 1,000 hooks are held: who sends waits for room.
+//! Web-hooks on tokio: 10,000 customers, each served in order, all of them concurrently. A
+//! failing end point is retried after a back-off that doubles; one that stays down blocks
+//! nobody else. At most 1,000 hooks are held: a sender waits for room.
 //!
 //! `cargo run --example web_hooks`
 
@@ -20,7 +20,7 @@ struct Hook {
     number: u32,
 }
 
-/// What all tasks share.
+/// Shared by all tasks.
 struct Service {
     queue: Queue<Hook>,
     hooks: Keyed<u32, Hook>,
@@ -29,7 +29,7 @@ struct Service {
     delivered: Vec<AtomicU32>,
 }
 
-/// Three hooks for each customer of one sender.
+/// Sends three hooks to each customer.
 async fn send(service: Arc<Service>, customers: impl Iterator<Item = u32> + Clone) {
     for number in 0..3 {
         for customer in customers.clone() {
@@ -40,7 +40,7 @@ async fn send(service: Arc<Service>, customers: impl Iterator<Item = u32> + Clon
     }
 }
 
-/// Until the queue is closed and nothing is left that could be delivered.
+/// Runs until the queue is closed and nothing deliverable is left.
 async fn deliver(service: Arc<Service>) {
     while let Ok(mut turn) = service.queue.receive().await {
         while let Some(hook) = turn.next() {
@@ -80,7 +80,7 @@ async fn serve() -> Result<(), Box<dyn Error>> {
         tasks.spawn(deliver(Arc::clone(&service)));
     }
     senders.join_all().await;
-    // The end: nothing more comes in; what waits still goes out, by its second try too.
+    // The end: nothing more comes in; waiting hooks still go out, also by a retry.
     queue.close();
     tasks.join_all().await;
     ticker.abort();

@@ -1,6 +1,6 @@
-//! Send by key: the group of a key is made with its first message, and gone
-//! when nothing of it waits or is in flight. Up to [`keep_idle`](Keyed::keep_idle) of
-//! those that are idle are kept, for the next messages of their keys.
+//! Send by key: the first message of a key makes its group. When nothing of the group waits or
+//! is in flight, it is idle. Idle groups are kept for the next messages of their keys, up to a
+//! [bound](Keyed::keep_idle), and then forgotten.
 //!
 //! ```
 //! use conversant::keyed::Keyed;
@@ -31,23 +31,23 @@
 //!
 //! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
 //!
-//! No code of the user's runs under a lock but `Eq` and `Borrow` of keys, under the shard's:
-//! they must not call this. If one panics, nothing has changed; nothing is sent.
+//! No user code runs under a lock except `Eq` and `Borrow` of keys, under the shard's lock:
+//! these must not call this `Keyed`. If one of them panics, nothing has changed and nothing is
+//! sent.
 
-// State: a map from keys to groups, sharded by hash, each shard under a mutex;
-// the groups are the queue's, and the map pins them.
+// State: a map from keys to groups, sharded by hash, each shard under a mutex. The groups are
+// the queue's; the map pins them.
 //
-// Protocol: a send locks the shard of its key, and under that lock sends into
-// the group, which it makes if there is none. A group that has become idle
-// stays for the next message of its key, until one more is made, or a receive
-// finds nothing, while much is kept: up to `keep_idle` idle groups stay, and all
-// whose limit, level or capacity was changed, or for which a send waits. Lock order:
-// shard, then the queue's, or `names`.
+// Protocol: a send locks the shard of its key, makes the group if there is none, and sends
+// under the shard's lock. While more than `keep_idle` groups are kept, a send that makes one
+// more and a receive that finds nothing may forget all idle groups, except those whose limit,
+// level or capacity was changed, or for which a send waits. Lock order: shard, then the
+// queue's, or `names`.
 //
 // Invariants:
-// 1. All outstanding messages of a key are in one group: whoever makes a group
-//    for a key holds its shard, and an idle one goes only under that lock.
-// 2. Every group in the map has one pin of the map's.
+// 1. All outstanding messages of a key are in one group: a group is put into the map, and an
+//    idle one taken out, only under the lock of its key's shard.
+// 2. The map has one pin of each of its groups.
 
 mod control;
 mod map;
@@ -66,7 +66,7 @@ use crate::queue::{
     if_idle, waiting_in,
 };
 use crate::ready::STANDING_LEVEL;
-// Shared ownership and no more: nothing is synchronized by it.
+// Only for shared ownership: it synchronizes nothing.
 use crate::shown::shows;
 use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
 
@@ -80,26 +80,25 @@ const SHARDS: usize = model_size(64, 4);
 
 /// Sends by key into one lane. See the [module](self).
 ///
-/// Shared between threads by reference. Dropping it leaves what was sent to be
+/// Threads share it by reference. When it is dropped, messages already sent are still
 /// delivered.
 pub struct Keyed<K, T, S = RandomState> {
     lane: Lane<T>,
     hasher: S,
     shards: Arc<Shards<K, T>>,
-    /// By which the queue knows this observer, if it is not gone.
+    /// The number of this observer in the queue; `None` if the queue is gone.
     number: Option<u64>,
-    /// So many idle groups may stay.
+    /// The bound on idle groups.
     few: usize,
 }
 
-/// A shard that is locked.
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
-/// A key's group, its shard, and a group that is not needed, to be dropped when that is
-/// unlocked.
+/// A key's group, its locked shard, and a group that was made in vain, to be dropped after the
+/// shard is unlocked.
 type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Pinned<T>>);
 
-/// What [`Keyed::group_of`] is given.
+/// The promise of callers of [`Keyed::group_of`].
 const KEY: &str = "a key without a group is here";
 
 struct Shards<K, T> {
@@ -118,11 +117,11 @@ impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
 }
 
 impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
-    /// Groups of this limit and standing level, and keys hashed by `hasher`.
+    /// Groups of this limit and standing level; `hasher` hashes the keys.
     ///
     /// # Errors
     ///
-    /// [`LaneError`] if the limit is above [`Limit::MAX`] or the queue closed.
+    /// [`LaneError`] if the limit is above [`Limit::MAX`] or the queue is closed.
     pub fn with(
         lane: Lane<T>,
         limit: impl Into<Limit>,
@@ -130,7 +129,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
         hasher: S,
     ) -> Result<Self, LaneError> {
         let limit = limit.into();
-        // Tries whether there can be one.
+        // Checks that such a group can be made.
         lane.group(limit, level)?;
         Ok(Self::build(lane, limit, level, hasher))
     }
@@ -155,13 +154,14 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// Keeps up to so many idle groups, for the next messages of their keys; 1,024
-    /// by default. All that send by key into one queue share the sum of their bounds.
-    /// A group costs some 70 bytes beside its place in the map. Making one anew costs
-    /// several times a send: where keys come back, keep as many as there are.
+    /// Sets how many groups may be kept before idle ones are forgotten, all at once; 1,024 by
+    /// default, and always twice as many as were busy when idle ones were last forgotten. All
+    /// `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
+    /// beside its place in the map; making one costs several times a send. If keys come back,
+    /// set this to the number of keys.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
-        // The bounds of all that send into the queue have a sum.
+        // The queue sums the bounds of all its `Keyed`.
         let few = groups.min(u32::MAX as usize);
         let before = std::mem::replace(&mut self.few, few);
         self.queue().keep_idle(few, before);
@@ -179,9 +179,9 @@ impl<K, T, S> Keyed<K, T, S> {
         &self.lane
     }
 
-    /// How many keys have something that waits or is in flight; forgets the
-    /// others, but for those whose limit, level or capacity was changed. While others send and
-    /// receive, there may have been no moment at which the sum was true.
+    /// How many keys have messages that wait or are in flight. Forgets the other groups, except
+    /// those whose limit, level or capacity was changed. While others send and receive, the
+    /// number may be one that was true at no moment.
     ///
     /// Cost: O(keys).
     #[must_use]
@@ -190,7 +190,7 @@ impl<K, T, S> Keyed<K, T, S> {
         self.shards.maps.iter().map(|map| map.0.lock().busy()).sum()
     }
 
-    /// Whether nothing of any key waits or is in flight.
+    /// Whether no message of any key waits or is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -198,13 +198,13 @@ impl<K, T, S> Keyed<K, T, S> {
 }
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// Sends a message to the group of a key, in the tier of the group's last
-    /// message (0 in a new group). Messages of one key are delivered in order.
+    /// Sends a message to the group of a key, in the tier of the group's last message (0 in a
+    /// new group). Messages of one key are delivered in order.
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed, or it, the group or the lane
-    /// is full.
+    /// [`SendError`] with the message, if the queue is closed, or the queue, the group or the
+    /// lane is full.
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
         self.send_now(key, None, message)
@@ -214,8 +214,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); and if an earlier message of the key is
-    /// outstanding in a higher tier, for which this one would wait for ever.
+    /// As [`send`](Self::send); and if an earlier message of the key is outstanding in a higher
+    /// tier: this one would wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
         self.send_now(key, Some(tier), message)
     }
@@ -246,9 +246,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         sent
     }
 
-    /// The group of a key, its shard locked, and what is to be let go of. If there is
-    /// none it is made, unless others are quicker. The key is taken if it goes into the map:
-    /// else it is the caller's still, also if an `Eq` panics, who drops it under no lock.
+    /// The group of a key, with its shard locked. Makes the group if there is none, unless
+    /// another thread is quicker. Takes the key if it goes into the map; otherwise, and if an
+    /// `Eq` panics, the key stays with the caller, who drops it under no lock.
     #[cold]
     fn group_of<'a>(
         &'a self,
@@ -261,8 +261,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             return Ok((group, shard, None));
         }
         drop(shard);
-        // An event of the queue, which may run wakers: under no lock. Dropped under
-        // none, also if an `Eq` panics.
+        // An event of the queue, which may run wakers: under no lock. Dropped under none, also
+        // if an `Eq` panics.
         let (limit, level, capacity) = self.shards.made();
         let group = self.lane.add_group(limit, level)?;
         if capacity != Limit::Unlimited {
@@ -281,8 +281,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         Ok((made, shard, None))
     }
 
-    /// How many messages of a key wait. The key may be any borrowed form of it, as with
-    /// std's maps.
+    /// How many messages of a key wait. As with std's maps, `key` may be any borrowed form of
+    /// the key.
     ///
     /// ```
     /// # use conversant::prelude::*;
@@ -314,7 +314,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 }
 
-// Only `Eq` and `Borrow` are the user's under a shard's lock: if one panics, nothing has changed.
+// Under a shard's lock only `Eq` and `Borrow` are user code: if one panics, nothing has
+// changed.
 impl<K, T> UnwindSafe for Shards<K, T> {}
 impl<K, T> RefUnwindSafe for Shards<K, T> {}
 
@@ -329,14 +330,14 @@ impl<K, T> Shards<K, T> {
         *self.made.lock()
     }
 
-    /// Lets go of what is idle. Under no lock.
+    /// Forgets idle groups. Under no lock.
     fn forget_idle(&self) {
         self.forget_in_all(|map| map.take_idle(self.made()));
     }
 
-    /// Lets go of what `take` takes out of each map. Under no lock.
+    /// Forgets what `take` takes out of each map. Under no lock.
     fn forget_in_all(&self, take: impl Fn(&mut KeyMap<K, T>) -> Vec<Entry<K, T>>) {
-        // Dropped when all are forgotten: a key's drop may panic.
+        // Dropped at the end, since the drop of a key may panic.
         let mut forgotten = Vec::new();
         for map in &self.maps {
             let taken = take(&mut map.0.lock());

@@ -1,6 +1,5 @@
-//! The core of a scheduler, in memory: it decides who is next, keeps what must be in
-//! order in order, and shares the readers fairly. Your threads, async tasks or pool do
-//! the work.
+//! The core of a scheduler, in memory. It decides who is next, keeps in order what must stay in
+//! order, and shares the readers fairly. Your threads, async tasks or pool do the work.
 //!
 //! ```
 //! use conversant::prelude::*;
@@ -27,33 +26,33 @@
 //! | pass messages in order for each customer, actor or key | [`keyed::Keyed`] over a [`queue::Queue`] |
 //! | run tasks of several callers, in tiers and groups | [`scheduler::Scheduler`] |
 //! | give out jobs by key, with limits, leases and retries | [`job_queue::JobQueue`] |
-//! | lock rows, tables and whatever holds them | [`lock_table::LockTable`], one lock: [`intent::IntentLock`] |
+//! | lock rows, tables and what contains them | [`lock_table::LockTable`]; one lock: [`intent::IntentLock`] |
 //! | try a policy in virtual time | [`simulator::Simulation`] |
 //! | have two sides talk | [`dialog::Dialogs`] |
 //! | bound how many do something at once | [`semaphore::Semaphore`] |
 //! | let threads or tasks of yours pass tier by tier | [`gate::TierGate`] |
-//! | keep the time of back-offs, leases and timers | [`ticker::Ticker`] |
+//! | keep the time for back-offs, leases and timers | [`ticker::Ticker`] |
 //!
-//! Each module begins with what it does for you and an example. Whatever may have to
-//! wait returns a [`wait::Wait`]: a future, or `wait()` for a thread. The crate starts
-//! threads only for a [`scheduler::Scheduler`] without a pool of yours, and for a
-//! `Ticker`. Everything else reads the clock only where a wait has a time-out, and in the
-//! microseconds for which a thread looks again before it sleeps.
+//! Each module begins with what it does for you and an example. Every operation that may wait
+//! returns a [`wait::Wait`]: a future, with `wait()` for a thread. The crate starts threads
+//! only for a `Ticker`, and for a [`scheduler::Scheduler`] without a pool of yours. Everything
+//! else reads the clock only where a wait has a time-out, and during the microseconds in which
+//! a thread spins before it sleeps.
 //!
-//! What the words mean, what is guaranteed and when not to use it: see `README.md`. How to
-//! model-check what you build on it: `docs/model-checking.md`. How the crate is built:
-//! `docs/house.md` in its repository.
+//! `README.md` has the words, the guarantees, and when not to use the crate.
+//! `docs/model-checking.md` says how to model-check what you build on it, and `docs/house.md`,
+//! both in the repository, how the crate is built.
 //!
 //! # Features
 //!
-//! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are
-//! on by default. Without them the queue, sends by key and the semaphore are
-//! left, in about half of the time to compile.
+//! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are on by
+//! default. Without them the queue, sends by key and the semaphore remain; they compile in
+//! about half of the time.
 //!
 //! Off by default: `futures` makes a queue a `Stream` of turns (`Queue::turns`) and a
-//! conversation a `Sink` (`Conversation::sink`); with `serde` all snapshots, counts and
-//! statuses can be serialized; `tracing` tells the subscribers of the crate of that name what
-//! is rare.
+//! conversation a `Sink` (`Conversation::sink`). `serde` makes all snapshots, counts and
+//! statuses serializable. `tracing` sends the rare events below to subscribers of the `tracing`
+//! crate.
 //!
 //! # Events for `tracing`
 //!
@@ -72,13 +71,13 @@
 //! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
 //! | | warn | `deadlock`: told by the victim where it gets the error | `victim`, `cycle` |
 //!
-//! A queue tells nothing of each message, so that sending and receiving cost what they cost
-//! without the feature. Keys and resources are not told, since they need not print: a queue's
-//! group has a [tag](queue::Conversation::set_tag) for that.
+//! A queue sends no event for a message: sending and receiving cost the same as without the
+//! feature. Events have no keys and no resources, since these need not be printable: use a
+//! queue group's [tag](queue::Conversation::set_tag) instead.
 //!
-//! A subscriber is called under no lock of the crate, when the operation is done. If it panics,
-//! the event is lost and nothing else. It may use the crate; but one that bumps a group whenever
-//! a group is bumped never comes to an end.
+//! A subscriber is called when the operation is done, under no lock of the crate. If it panics,
+//! only that event is lost. It may use the crate; but a subscriber that bumps a group on each
+//! bump never ends.
 
 #![deny(unsafe_code)]
 // What only a part that is left out uses, or the benches.

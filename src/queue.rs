@@ -1,9 +1,8 @@
-//! A queue of conversations: messages in order within each, readers that share
-//! the work fairly between them.
+//! A queue of conversations: messages in order within each conversation, the work shared fairly
+//! between readers.
 //!
-//! Senders hold a [`Conversation`]; readers, be they threads or tasks,
-//! [`receive`](Queue::receive) a [`Turn`] of one group at a time, and complete
-//! each [`Delivery`] that it gives them.
+//! Senders hold a [`Conversation`]. Readers, threads or tasks, [`receive`](Queue::receive) a
+//! [`Turn`] of one group at a time and complete each [`Delivery`] of the turn.
 //!
 //! ```
 //! use conversant::limit::Limit;
@@ -27,10 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Turn`] holds one unit of its group's limit and of its lane's cap, and each
-//! [`Delivery`] borrows it. [`Turn::next_batch`] lends several at once, and
-//! [`Delivery::detach`] makes one that outlives its turn and keeps the unit, so
-//! that other messages of the group can be worked on beside it:
+//! A [`Turn`] holds one unit of its group's limit and of its lane's cap; each [`Delivery`]
+//! borrows the turn. [`Turn::next_batch`] lends several messages at once. [`Delivery::detach`]
+//! makes a delivery that outlives its turn and keeps the unit, so that other readers can work
+//! on other messages of the group meanwhile:
 //!
 //! ```
 //! # use conversant::limit::Limit;
@@ -49,7 +48,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In a task, of any runtime, what waits is awaited:
+//! In a task, on any runtime, await what waits:
 //!
 //! ```
 //! # use conversant::limit::Limit;
@@ -77,77 +76,75 @@
 //!
 //! # Guarantees
 //!
-//! - A group stands in line if and only if it has work, no live turn, a free
-//!   unit of its limit and of its lane's cap, and its tier is open. What is
-//!   blocked costs nothing and wakes nobody; [`Queue::snapshot`] says why.
-//! - Messages of one conversation are delivered in the order in which they were
-//!   sent, and completed exactly once. A group has at most one turn at a time;
-//!   its turns and detached deliveries never exceed its limit, nor those of a
-//!   lane its cap. A limit or cap of 0 is a pause.
-//! - A message that is not completed, be it by a panic, is delivered again from
-//!   its old place; after its last attempt its group is poisoned, and no other.
-//! - Between lanes: weighted round robin over turns. Within a lane: bumped
-//!   groups first, then by standing level, then by age; the oldest eligible
-//!   group is overtaken at most [`Bypass`](crate::limit::Bypass) times in a row.
-//!   Let W be the largest sum of the weights of the lanes with eligible work
-//!   meanwhile, w the lane's own and K the bypass: a group that is i-th by age
-//!   among the groups of its lane with work and no live turn starts its next
-//!   turn within `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted
-//!   while it is eligible; L is how often meanwhile it stopped being eligible,
-//!   and R in how many of these interruptions another group reset the lane's
-//!   count. The proof is in `docs/fairness.md`. Waiting in *time* is bounded only
-//!   where caps leave a reader free.
-//! - A queue holds no more messages than its [capacity](Builder::capacity), and in a group or
-//!   lane with [one](Conversation::set_capacity) no more wait than that says. Sends that
-//!   wait have room in the order in which they began to.
-//! - One waiting receive is woken for each turn that could begin. One that is
-//!   woken and never polled keeps at most one turn from the others.
+//! - A group is in line if and only if it has work, no live turn, a free unit of its limit and
+//!   of its lane's cap, and its tier is open. A blocked group costs nothing and wakes nobody;
+//!   [`Queue::snapshot`] says why it is blocked.
+//! - Messages of one conversation are delivered in the order in which they were sent, and
+//!   completed exactly once. A group has at most one turn at a time. Turns and detached
+//!   deliveries never exceed the group's limit or the lane's cap. A limit or cap of 0 is a
+//!   pause.
+//! - A message that is not completed, also because of a panic, is delivered again from its old
+//!   place. After its last attempt its group, and no other, is poisoned.
+//! - Between lanes: weighted round robin over turns. Within a lane: bumped groups first, then
+//!   by standing level, then by age; the oldest eligible group is overtaken at most
+//!   [`Bypass`](crate::limit::Bypass) times in a row. A group that is i-th by age among the
+//!   groups of its lane with work and no live turn starts its next turn within
+//!   `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted while it is eligible. W is the
+//!   largest sum of the weights of the lanes with eligible work meanwhile, w the weight of its
+//!   own lane, K the bypass. L is how often it stopped being eligible, and R in how many of
+//!   these interruptions another group reset the lane's count. The proof is in
+//!   `docs/fairness.md`. Waiting in *time* is bounded only where caps leave a reader free.
+//! - A queue holds no more messages than its [capacity](Builder::capacity), beside ends, errors
+//!   and timers of dialogs, which need no room. In a group or lane with a
+//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that.
+//!   Waiting sends get room in the order in which they began to wait.
+//! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
+//!   never polled keeps at most one turn from the others.
 //!
 //! # Memory ordering
 //!
-//! What was done before a send is seen by whoever receives the message. What was
-//! done before a delivery is completed or given back, or a turn dropped, is seen
-//! by the group's next turn, and by whoever needed the unit that came free.
+//! What happened before a send is visible to the receiver of the message. What happened before
+//! a delivery is completed or given back, or a turn dropped, is visible to the group's next
+//! turn, and to whoever gets the unit that came free.
 //!
 //! # Memory
 //!
-//! A group takes some 70 bytes, a handle of it 8. A first message of at most 16 bytes
-//! stands in the group, all others in blocks: the first of 32 bytes, then of 64, of
-//! 208 for some more or where many come at once, larger ones where hundreds wait.
-//! An idle group keeps one block of up to 64 bytes. All queues of a process share
-//! free blocks: what a burst took is given back but for 135 KB, and 34 KB in each
-//! thread that sends or receives, until it ends.
+//! A group takes some 70 bytes, a handle 8. A first message of at most 16 bytes is stored in
+//! the group, all others in blocks. The first block has 32 bytes, the next 64; for some more
+//! messages, or where many come at once, blocks have 208 bytes; where hundreds wait, more. An
+//! idle group keeps one block of up to 64 bytes. All queues of a process share the free blocks:
+//! after a burst the memory is given back, except 135 KB, and 34 KB in each thread that sends
+//! or receives, until that thread ends.
 //!
 //! # Panics and re-entry
 //!
-//! No code of the user's runs under the queue's locks: wakers, drops of messages
-//! and the iterator of [`Conversation::send_all`] may call the queue. A waker that
-//! panics stops nobody. Messages that go together, as when the queue is dropped,
-//! are dropped as a `Vec` is: two whose drops panic abort the process. A send
-//! panics where 2^32 messages would wait in one group; that message is not sent.
+//! No user code runs under the queue's locks: wakers, drops of messages and the iterator of
+//! [`Conversation::send_all`] may call the queue. A waker that panics stops nobody. Messages
+//! that are dropped together, as with the queue, are dropped like a `Vec`: if two of the drops
+//! panic, the process aborts. A send panics if 2^32 messages would wait in one group; that
+//! message is not sent.
 //!
 //! # Cost
 //!
-//! A send, a message within a turn and the end of a turn take their group's own
-//! lock; whoever makes a group ready also appends a token to one list, which it
-//! takes in if it is long. A bump takes its group's lock, and the list if the
-//! group is ready. Claiming takes the policy lock once for up to 32
-//! turns: O(1) a group, whatever waits in it; O(levels) when the oldest of a lane
-//! with several levels goes; O(log n) for one that is bumped where it stands, or
-//! comes back with an old age.
+//! A send, a message within a turn and the end of a turn take their group's lock. An operation
+//! that makes a group ready also appends a token to one list; if the list is long, it takes the
+//! list in. A bump takes its group's lock, and the list's if the group is ready. Claiming takes
+//! the policy lock once for up to 32 turns. It is O(1) a group, whatever waits in it; O(levels)
+//! when the oldest group of a lane with several levels leaves; O(log n) for a group that is
+//! bumped in line, or comes back with an old age.
 //!
-//! The policy lock is also taken by all steps of a lane in which tiers are in
-//! use, and of a closed queue; by those of a group that is poisoned, in back-off,
-//! waited for by name or looked at; by what makes, changes or ends a lane, a
-//! group or a conversation; by a send while a receive sleeps.
-//! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a
-//! lane and its first tier cost O(groups). A capacity costs an exchange of a word
-//! for each send and each message done, and a count at the beginning and the end
-//! of a turn. That word is one for all while the capacity is below 2,048 or less
-//! than half of it is free; else threads cache permits, in eight words of
-//! up to 63, and no send is refused while one of these has permits enough, but for those
-//! that another send is moving just then. A capacity of a group or a lane costs its groups
-//! two locks and some words more for each message.
+//! These take the policy lock too: all steps of a lane that uses tiers, and of a closed queue;
+//! all steps of a group that is poisoned, backing off, waited for by name or peeked at; what
+//! makes, changes or ends a lane, a group or a conversation; a send while a receive sleeps.
+//! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a lane and its
+//! first tier cost O(groups).
+//!
+//! A capacity costs an exchange of a word for each send and each completed message, and a count
+//! at the beginning and the end of a turn. All threads share that word while the capacity is
+//! below 2,048 or less than half of it is free. Otherwise threads cache permits, in eight words
+//! of up to 63 each; then no send is refused while one of these words has enough permits,
+//! except permits that another send is just moving. A capacity of a group or a lane costs its
+//! groups two more locks and a few more words for each message.
 
 mod batch;
 mod bounds;
@@ -223,25 +220,25 @@ pub(crate) type Pinned<T> = crate::group::Pinned<T, Shared<T>>;
 
 /// A queue of conversations. See the [module](self).
 ///
-/// A handle: clones are the same queue. When the last is dropped, what waits is
-/// dropped. Lanes, groups and conversations stay valid: sends are refused, what
-/// is in flight can be completed, and what is given back then is dropped.
+/// A handle: clones are the same queue. When the last one is dropped, waiting messages are
+/// dropped. Lanes, groups and conversations stay valid: sends are refused, deliveries in flight
+/// can be completed, and what is given back is dropped.
 pub struct Queue<T> {
     owner: Arc<Owner<T>>,
 }
 
-/// What all handles of a queue share: when it is dropped, nobody receives.
+/// Shared by all handles of a queue. Once it is dropped, nobody receives.
 struct Owner<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> Builder<T> {
-    /// The queue.
+    /// Builds the queue.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0,
-    /// or the capacity above [`Limit::MAX`].
+    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0, or the
+    /// capacity is above [`Limit::MAX`].
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         let shared = Arc::new(Shared::new(self)?);
         let owner = Arc::new(Owner { shared });
@@ -264,7 +261,7 @@ impl<T> Queue<T> {
         built.expect("the defaults are in range")
     }
 
-    /// A queue with other settings than the defaults.
+    /// A builder, for settings other than the defaults.
     pub fn builder() -> Builder<T> {
         Builder::new()
     }
@@ -290,17 +287,16 @@ impl<T> Queue<T> {
         Ok(Lane { shared, key })
     }
 
-    /// Refuses new messages, lanes, groups and conversations from now on. What
-    /// waits, and what is in flight and comes back, is still delivered, and so
-    /// are ends and errors of [dialogs](crate::dialog) until nothing is left:
-    /// then receives give [`NoMore`].
+    /// Refuses new messages, lanes, groups and conversations from now on. Waiting messages, and
+    /// messages in flight that come back, are still delivered, and so are ends and errors of
+    /// [dialogs](crate::dialog). When nothing is left, receives give [`NoMore`].
     pub fn close(&self) {
         self.shared().close(|_| ());
     }
 
-    /// Closes the queue and takes out all that waits: group by group in
-    /// ascending order of their [`GroupId`]s, within a group in its order. What
-    /// is in flight and given back later waits again.
+    /// Closes the queue and takes out all waiting messages: group by group in ascending order
+    /// of their [`GroupId`]s, within a group in its order. Messages in flight that are given
+    /// back later wait again.
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
@@ -308,21 +304,21 @@ impl<T> Queue<T> {
         shared.close(|state| shared.drain_all(state))
     }
 
-    /// How many messages it holds at most. See [`Builder::capacity`].
+    /// How many messages the queue holds at most. See [`Builder::capacity`].
     #[must_use]
     pub fn capacity(&self) -> Limit {
         self.shared().capacity.limit()
     }
 
-    /// How many more messages it has room for now, if it has a capacity; room
-    /// that waiting sends were granted counts as taken. Less than 0 while dialogs
-    /// have put more into it than that. Out of date when it is returned.
+    /// How many more messages the queue has room for now, if it has a capacity. Room granted to
+    /// waiting sends counts as taken. Negative while dialogs have put more into the queue than
+    /// its capacity. The result may be out of date when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
         self.shared().capacity.available()
     }
 
-    /// Whether nothing more can be sent.
+    /// Whether sends are refused.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared().with_state(|state| state.closed)
@@ -357,7 +353,7 @@ impl<T> Drop for Owner<T> {
 }
 
 impl<T> Shared<T> {
-    /// Refuses all that is sent from now on, and does `then` in the same event.
+    /// Refuses all sends from now on, and runs `then` in the same event.
     fn close<R>(&self, then: impl FnOnce(&mut State<T>) -> R) -> R {
         let mut bounds = Vec::new();
         let result = self.with_state(|state| {
@@ -385,7 +381,7 @@ impl<T> Shared<T> {
 
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Written out under no lock: the writer is the user's.
+        // Written under no lock: the writer is user code.
         let shared = self.shared();
         let read = shared.try_read(|state| (state.closed, snapshot::counts(shared, state)));
         let mut out = f.debug_struct("Queue");

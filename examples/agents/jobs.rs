@@ -13,7 +13,7 @@ pub(crate) struct Row {
     /// Smaller ones first.
     pub(crate) key: u64,
     pub(crate) tenant: String,
-    /// Those of one group of a tenant are limited together; empty: no group.
+    /// Jobs of one group of a tenant are limited together; empty: no group.
     pub(crate) group: String,
 }
 
@@ -37,8 +37,8 @@ fn read(file: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     Ok(rows.map_err(named)?)
 }
 
-/// Two tenants, the second with a fifth of the jobs; four jobs in five are in
-/// one of a thousand groups each, some of which are much busier than others.
+/// Two tenants, the second with a fifth of the jobs. Four jobs in five are in one of a thousand
+/// groups, some of which are much busier than others.
 fn write(file: &Path, jobs: u32) -> Result<(), Box<dyn Error>> {
     let mut writer = csv::Writer::from_path(file)?;
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,4 +1,4 @@
-//! What the run came to: a table with a line of bars for each agent.
+//! The result of the run: a table with a line of bars for each agent.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::run::{Agent, Outcome};
 const BARS: usize = 40;
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Prints it; whether all went as it must.
+/// Prints it. Whether everything is as it must be.
 pub(crate) fn print(options: &Options, outcome: &Outcome) -> bool {
     let late: usize = outcome.agents.iter().map(|agent| agent.late).sum();
     println!("{}", table(outcome));
@@ -32,7 +32,7 @@ pub(crate) fn print(options: &Options, outcome: &Outcome) -> bool {
     let (group, tenant) = (options.group_limit, options.tenant_limit);
     match (outcome.exceeded, late) {
         (false, _) => println!("never more than {group} of a group or {tenant} of a tenant"),
-        // Whoever was late still worked when another had its job.
+        // A late agent still worked while another had its job.
         (true, 1..) => println!("limits not judged: {late} finished after their lease"),
         (true, 0) => println!("WRONG: more than a limit at once"),
     }
@@ -88,7 +88,7 @@ fn counts(agent: &Agent, took: Duration) -> [usize; BARS] {
     counts
 }
 
-/// The same scale for all agents; what is there at all is seen.
+/// The same scale for all agents; a part with any job has a bar.
 fn bars(agent: &Agent, took: Duration, most: usize) -> String {
     let full = HEIGHTS.len() - 1;
     let bar = |count: usize| HEIGHTS[(count * full).div_ceil(most)];

@@ -21,7 +21,7 @@ pub(crate) struct Agent {
     pub(crate) done: Vec<Duration>,
     /// Finished after the lease had run out.
     pub(crate) late: usize,
-    /// What it held when it crashed.
+    /// How many jobs it held when it crashed.
     pub(crate) crashed_with: Option<usize>,
 }
 
@@ -37,17 +37,17 @@ pub(crate) struct Outcome {
     pub(crate) took: Duration,
 }
 
-/// How many of a group or tenant are in hand, by our own count.
+/// How many jobs of a group or tenant are in flight, by our own count.
 struct Meter {
     running: AtomicU32,
     limit: u32,
 }
 
-/// One run, as all agents see it.
+/// One run, shared by all agents.
 struct Stage<'a> {
     options: &'a Options,
     queue: JobQueue<u64, usize>,
-    /// The meters of each job: its tenant's, and its group's.
+    /// The meters of each job's tenant and group.
     meters: Vec<[Option<&'a Meter>; 2]>,
     done: Vec<AtomicU32>,
     finished: AtomicUsize,
@@ -103,14 +103,14 @@ pub(crate) fn run(options: &Options, rows: &[Row]) -> Outcome {
     }
 }
 
-/// The meters of a job: its tenant's, and its group's.
+/// The meters of a job's tenant and group.
 fn of<'a>(meters: &'a HashMap<(&'a str, &'a str), Meter>, row: &'a Row) -> [Option<&'a Meter>; 2] {
     let grouped = !row.group.is_empty();
     let group = grouped.then(|| meters.get(&(&*row.tenant, &*row.group)));
     [meters.get(&(&*row.tenant, "")), group.flatten()]
 }
 
-/// All jobs in the queue, which is closed: it drains.
+/// Pushes all jobs and closes the queue: it drains.
 fn filled(options: &Options, rows: &[Row]) -> JobQueue<u64, usize> {
     let queue = JobQueue::builder()
         .group_limit(Limit::AtMost(options.group_limit))
@@ -147,7 +147,7 @@ impl Stage<'_> {
             late: 0,
             crashed_with: None,
         };
-        // Jobs whose lease runs out come back by the ticker.
+        // The ticker takes back jobs whose lease runs out.
         while let Ok(claims) = self.queue.claim(appetite as usize).wait() {
             agent.claims += 1;
             for claim in &claims {
@@ -196,7 +196,7 @@ impl Stage<'_> {
         agent.done.push(self.start.elapsed());
     }
 
-    /// As a process that is gone: it completes nothing and gives nothing back.
+    /// Like a process that is gone: it completes nothing and gives nothing back.
     fn crash(&self, claims: Vec<Claim<u64, usize>>) {
         for claim in claims {
             self.leave(&claim);

@@ -1,4 +1,4 @@
-//! The clients: who asked, and what became of it.
+//! The clients: who asked, and the outcome.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use conversant::queue::Delivery;
 
 use crate::service::{FAILED, HUNG_UP, Note, Service};
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Answered,
@@ -21,9 +21,9 @@ pub(crate) enum Fate {
 pub(crate) struct Clients {
     asking: HashMap<EndpointId, (u32, Endpoint<Note>)>,
     answered: Vec<u32>,
-    /// In the order in which they were known.
+    /// In the order in which they became known.
     pub(crate) fates: Vec<(u32, Fate)>,
-    /// What cannot be.
+    /// What must not happen.
     pub(crate) wrong: Vec<String>,
 }
 

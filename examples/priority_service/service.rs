@@ -11,10 +11,10 @@ use conversant::queue::{Delivery, Lane, Queue};
 
 use crate::Options;
 
-/// What is said on the dialogs.
+/// The messages of the dialogs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// Carries its own level, if it is to be served first.
+    /// Has its own level, if it is to be served first.
     Request {
         number: u32,
         level: Option<u8>,
@@ -40,11 +40,11 @@ pub(crate) struct Service {
     client: Lane<Received<Note>>,
     front_lane: Lane<Received<Note>>,
     back_lane: Lane<Received<Note>>,
-    /// The front end's endpoints: of each the one that it is paired with.
+    /// For each of the front end's endpoints, the one it is paired with.
     pairs: Mutex<HashMap<EndpointId, EndpointRef<Note>>>,
 }
 
-/// What is left of a service that has nothing to do.
+/// What a service that has nothing to do still holds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) dialogs: usize,
@@ -83,16 +83,15 @@ impl Service {
         client
     }
 
-    /// The front end: one event of a client's dialog, or of the one with the
-    /// back end that is paired with it. The two share a group, so that one
-    /// reader at a time handles what concerns a pair.
+    /// The front end: handles one event of a client's dialog, or of the paired dialog with the
+    /// back end. The two share a group, so one reader at a time handles a pair.
     pub(crate) fn relay(&self, delivery: Delivery<Received<Note>>) {
         let from = delivery.endpoint();
         match &delivery.event {
             Event::Message(Note::Request { level, .. }) => self.forward(from, *level, &delivery),
             Event::Message(answer) => {
                 if let Some(client) = self.partner(from) {
-                    // Refused if the client hangs up: the back end will hear.
+                    // Refused if the client hangs up: the back end is told.
                     _ = client.send(*answer);
                 }
             }
@@ -120,7 +119,7 @@ impl Service {
             return;
         };
         if let Some(level) = level {
-            // Before the request is there, so that no reader takes it unbumped.
+            // Bumped before the request is there, so that no reader takes it unbumped.
             let bumped = self.back.bump(back.peer_group(), level);
             bumped.expect("the dialog keeps its group");
         }
@@ -140,7 +139,7 @@ impl Service {
         self.pairs().get(&endpoint.id()).cloned()
     }
 
-    /// Removes a pairing; the other one of it.
+    /// Removes a pairing. Returns the other endpoint.
     fn part(&self, endpoint: &EndpointRef<Note>) -> Option<EndpointRef<Note>> {
         let mut pairs = self.pairs();
         let partner = pairs.remove(&endpoint.id())?;
@@ -164,8 +163,7 @@ impl Service {
     }
 }
 
-/// The back end, when its work on a request is done: the answer goes back on
-/// the dialog that asked.
+/// The back end has done its work on a request: the answer goes back on the dialog that asked.
 pub(crate) fn conclude(options: &Options, request: &Received<Note>) {
     let asking = request.endpoint();
     if let Event::Message(Note::Request { number, .. }) = request.event {

@@ -1,5 +1,5 @@
-//! The run with real threads: two read for the front end, so many for the back
-//! end, and this one for the clients.
+//! The run with real threads: two read for the front end, `readers` for the back end, and this
+//! one for the clients.
 
 use std::sync::Mutex;
 use std::thread;
@@ -62,7 +62,7 @@ fn relay(service: &Service) {
     }
 }
 
-/// A reader of the back end; what it served.
+/// A reader of the back end. Returns what it served.
 fn serve(options: &Options, service: &Service, order: &Mutex<Vec<u32>>) -> Vec<u32> {
     let mut served = Vec::new();
     while let Ok(mut turn) = service.back.receive().wait() {

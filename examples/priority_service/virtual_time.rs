@@ -104,7 +104,7 @@ impl Play<'_> {
         self.pass_on();
     }
 
-    /// Front end and clients need no time.
+    /// Front end and clients take no time.
     fn pass_on(&mut self) {
         let Service { front, clients, .. } = &self.service;
         loop {
@@ -127,7 +127,7 @@ impl Play<'_> {
         }
     }
 
-    /// An idle reader takes its next request: of its turn, or of the next.
+    /// An idle reader takes its next request, of its turn or of the next turn.
     fn take(&mut self, number: usize) {
         let reader = &mut self.readers[number];
         while reader.work.is_none() {
@@ -151,7 +151,7 @@ impl Play<'_> {
                     self.done.push(Reverse((at, self.order.len(), number)));
                     self.order.push(asked);
                 }
-                // The client is gone, or all is said: nothing to do.
+                // The client is gone, or everything is sent: nothing to do.
                 _ => _ = delivery.complete(),
             }
         }

@@ -1,4 +1,4 @@
-//! Who ran what when: one row for each reader, time from left to right.
+//! Who ran what and when: one row for each reader, time from left to right.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const OTHERS: u8 = b'*';
 /// Columns of a caller's name in the legend and in the summary.
 pub(crate) const NAME_WIDTH: usize = 24;
 
-/// The task that has most of a cell.
+/// The task that takes most of a cell.
 #[derive(Clone, Copy)]
 struct Cell {
     row: usize,

@@ -17,8 +17,8 @@ use crate::sink::Sink;
 /// How much of a command's output is kept.
 const KEPT: usize = 64 << 10;
 
-/// File descriptors that one running command needs at most, its start
-/// included, and those that everything else needs.
+/// How many file descriptors one running command needs at most, its start included; and how
+/// many everything else needs.
 const PER_COMMAND: u64 = 8;
 const BESIDES: u64 = 400;
 
@@ -32,7 +32,7 @@ pub(crate) struct Output {
 impl Output {
     fn push(&mut self, bytes: &[u8]) {
         self.seen += bytes.len() as u64;
-        // Cut at twice the size, so that the copying stays in proportion.
+        // Cut at twice the size, to keep the cost of copying in proportion.
         if self.kept.len() + bytes.len() > 2 * KEPT {
             self.kept.drain(..self.kept.len().saturating_sub(KEPT));
         }
@@ -79,10 +79,10 @@ fn verdict_of(status: ExitStatus) -> Verdict {
     }
 }
 
-/// The end of the command and its output are waited for together. The end of
-/// the pipe says nothing, as a child left behind may hold it; so a helper
-/// thread waits for the process, and closes a pipe of its own when it ends.
-/// The helper comes first: where it cannot be had, nothing has been started.
+/// Waits for the end of the command and for its output together. The end of the pipe says
+/// nothing, since a child left behind may hold it: a helper thread waits for the process, and
+/// closes a pipe of its own when the process ends. The helper starts first: if it cannot be
+/// had, nothing has been started.
 fn attend(
     command: &str,
     running: &Running,
@@ -109,8 +109,8 @@ fn attend(
     })
 }
 
-/// Closes `ending` when the process has ended; it is not reaped. Nothing
-/// comes through `start` when it could not be started.
+/// Closes `ending` when the process has ended, without reaping it. Nothing comes through
+/// `start` if the process could not be started.
 fn await_end(start: &Receiver<Pid>, ending: PipeWriter) {
     if let Ok(process) = start.recv() {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -119,8 +119,8 @@ fn await_end(start: &Receiver<Pid>, ending: PipeWriter) {
     drop(ending);
 }
 
-/// One pipe takes standard output and standard error, so that their order
-/// stays. This process keeps no writing end: `Command` closes them as it goes.
+/// One pipe takes standard output and standard error, so that their order stays. This process
+/// keeps no writing end: `Command` closes its ends.
 fn spawn(command: &str) -> io::Result<(PipeReader, Child)> {
     let (pipe, writer) = io::pipe()?;
     let child = Command::new("sh")
@@ -134,8 +134,8 @@ fn spawn(command: &str) -> io::Result<(PipeReader, Child)> {
     Ok((pipe, child))
 }
 
-/// Reads `pipe` until the command has ended, then what is in it at that
-/// moment. Gives the pipe back if somebody still holds its other end.
+/// Reads `pipe` until the command has ended, then what is in it at that moment. Returns the
+/// pipe if somebody still holds its other end.
 fn capture(mut pipe: PipeReader, ended: &PipeReader, output: &mut Output) -> Option<PipeReader> {
     let mut chunk = vec![0; KEPT];
     let mut open = true;
@@ -188,9 +188,9 @@ fn still_held(pipe: &PipeReader) -> bool {
     watched[0].revents() != PollFlags::HUP
 }
 
-/// Makes room for the descriptors of `readers` commands; children inherit the
-/// limit, so it is left alone where it suffices. Without room a command
-/// cannot be started, which its outcome says.
+/// Raises the limit of file descriptors for `readers` commands. Children inherit it, so it is
+/// left alone if it suffices. If there are too few, a command cannot be started, and its
+/// outcome says so.
 pub(crate) fn allow_descriptors(readers: u32) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = u64::from(readers) * PER_COMMAND + BESIDES;

@@ -1,5 +1,4 @@
-//! The seam between taskrun and the scheduler: everything that decides which
-//! task goes next stands behind these two functions.
+//! The seam between taskrun and the scheduler: these two functions decide which task goes next.
 
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ pub(crate) fn run(
     live::run(list, options, progress, session)
 }
 
-/// What stands for all rows before anything has happened.
+/// The outcome of every row before anything has happened.
 fn not_begun(list: &TaskList) -> Vec<Finished> {
     let as_given = |arrive_ms| Finished {
         queued_us: u64::from(arrive_ms) * 1000,
@@ -56,12 +55,12 @@ fn not_begun(list: &TaskList) -> Vec<Finished> {
     rows.map(|row| as_given(row.arrive_ms)).collect()
 }
 
-/// What caller number `caller` is given.
+/// The options of caller number `caller`.
 fn caller_options(caller: u32, options: &Options) -> CallerOptions {
     let cap = options.cap.filter(|&cap| cap <= Limit::MAX);
     CallerOptions {
         weight: options.weights.get(&caller).copied().unwrap_or(1),
-        // No more than 1024 are ever in flight.
+        // At most 1024 are ever in flight.
         cap: cap.map_or(Limit::Unlimited, Limit::AtMost),
         on_failure: match options.keep_going {
             true => OnFailure::Continue,

@@ -1,5 +1,4 @@
-//! Reads the task list. Whatever is wrong with it is found here, before
-//! anything runs.
+//! Reads the task list. Every error in it is found here, before anything runs.
 
 use std::fs::File;
 use std::hash::Hash;
@@ -91,7 +90,7 @@ impl Column {
     }
 }
 
-/// A group's name within its caller, for a look-up without a copy.
+/// A group's name within its caller, for look-ups without a copy.
 #[derive(Hash)]
 struct GroupKey<'a>(u32, &'a str);
 
@@ -176,7 +175,7 @@ impl Reading {
         self.in_column(broken.line, &self.name(broken.field), broken.why)
     }
 
-    /// What a column is called: by number where it has no name.
+    /// What a column is called: its number if it has no name.
     fn name(&self, field: usize) -> String {
         let column = self.columns.get(field);
         column.map_or_else(|| (field + 1).to_string(), |column| column.name().into())
@@ -253,8 +252,8 @@ impl Reading {
     }
 }
 
-/// The number of `key`, given out on first sight. There are never more names
-/// than rows, so 32 bits hold it.
+/// The number of `key`, assigned on first sight. There are never more names than rows, so 32
+/// bits suffice.
 fn number_of<T, Q>(known: &mut IndexSet<T>, key: &Q, make: impl FnOnce() -> T) -> u32
 where
     T: Hash + Eq,
@@ -275,8 +274,8 @@ fn runnable(text: &str, longest: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// In order of arrival a group's tasks must not go down in tier: a later task
-/// would have to run before the one that it waits for.
+/// In order of arrival a group's tasks must not go down in tier: a later task would have to run
+/// before one that it waits for.
 fn check_tiers(file: &str, list: &TaskList) -> Result<(), BadInput> {
     let mut last: Vec<Option<&Row>> = vec![None; list.groups.len()];
     for number in list.arrivals() {

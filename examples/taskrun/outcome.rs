@@ -1,4 +1,4 @@
-//! What became of each task.
+//! The outcome of each task.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// It ran, and did not end well.
+    /// Whether it ran and failed.
     pub(crate) fn is_failure(self) -> bool {
         matches!(self, Self::Failed(_) | Self::Signal(_))
     }

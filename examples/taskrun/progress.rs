@@ -14,7 +14,7 @@ use crate::outcome::Verdict;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
-    /// It was said that no reader could be started.
+    /// Whether the failure to start a reader was reported.
     stranded: bool,
 }
 
@@ -38,8 +38,8 @@ impl Progress {
         }
     }
 
-    /// A task has its outcome. What a failed one wrote is shown now, and also
-    /// if all else is to be quiet: it is kept nowhere.
+    /// A task has its outcome. The output of a failed task is shown now, even with `--quiet`:
+    /// it is stored nowhere.
     pub(crate) fn settled(
         &mut self,
         list: &TaskList,
@@ -62,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// No reader could be started: said once, as another try follows.
+    /// No reader could be started: reported once, since another try follows.
     pub(crate) fn stranded(&mut self, why: &str) {
         if !std::mem::replace(&mut self.stranded, true) {
             let why = escape::short(why.as_bytes());

@@ -1,9 +1,8 @@
 //! What runs just now, so that a second Ctrl-C can end it.
 //!
-//! A process group may be killed only between its start and the reaping of
-//! its leader: after that, the number may be another's. So a command enters
-//! after it was started, leaves before it is reaped, and a kill happens under
-//! the lock that both take. A command that starts while the kill goes on
+//! A process group may be killed only between its start and the reaping of its leader; after
+//! that, its number may be another's. So a command enters after its start and leaves before it
+//! is reaped, and a kill holds the lock that both take. A command that starts during the kill
 //! enters later, and is killed as it enters.
 
 use std::collections::HashSet;
@@ -30,12 +29,12 @@ struct State {
     groups: HashSet<Pid>,
 }
 
-/// What a task that is killed ends with, whether it is a command or a sleep.
+/// The outcome of a task that is killed, whether it is a command or a sleep.
 pub(crate) const KILLED: Verdict = Verdict::Signal(9);
 
 fn kill(group: Pid) {
-    // What is gone already needs no signal, and what may not be signalled
-    // (another user's) is waited for.
+    // A process that is gone needs no signal; one that may not be signalled (another user's) is
+    // waited for.
     let _ = kill_process_group(group, Signal::KILL);
 }
 

@@ -18,8 +18,8 @@ use crate::sink::Sink;
 pub(crate) struct Session {
     running: Arc<Running>,
     sink: Sink,
-    /// One event, at the first Ctrl-C. From then on no task may start; the
-    /// second Ctrl-C is dealt with elsewhere and ends what runs.
+    /// One event, at the first Ctrl-C. From then on no task may start; the second Ctrl-C is
+    /// handled elsewhere and kills what runs.
     pub(crate) interrupts: Receiver<()>,
 }
 
@@ -35,8 +35,8 @@ impl Session {
         })
     }
 
-    /// Does one task, on the thread that calls: its command, or a sleep.
-    /// A task that a reader took at the very moment of Ctrl-C is not begun.
+    /// Does one task, a command or a sleep, on the calling thread. A task that a reader took at
+    /// the moment of Ctrl-C is not begun.
     pub(crate) fn work(&self, row: &Row) -> Ended {
         if self.running.is_interrupted() {
             return Ended {

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one is an event to the main loop, every later one kills
-//! what runs. A request to terminate is taken as a Ctrl-C.
+//! Ctrl-C: the first is an event for the main loop, every later one kills what runs. SIGTERM
+//! counts as a Ctrl-C.
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::running::Running;
 /// From here on Ctrl-C no longer ends this process. The channel gives one
 /// event, at the first Ctrl-C.
 pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
-    // Whoever started us may ignore SIGCHLD; then children would be reaped
-    // unseen and their exit codes lost. Any handler undoes that.
+    // The parent process may ignore SIGCHLD; then children would be reaped unseen and their
+    // exit codes lost. Any handler undoes that.
     signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (first, interrupts) = bounded(1);
@@ -35,15 +35,15 @@ pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
     Ok(interrupts)
 }
 
-/// From here on the first Ctrl-C is only told, by what this returns; the second
-/// ends this process with `code`. For what waits for nobody.
+/// From here on the first Ctrl-C only sets the flag that this returns; the second ends this
+/// process with `code`. For code that waits for nobody.
 pub(crate) fn tell(code: u8) -> io::Result<impl Fn() -> bool> {
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the second finds what the first has told.
+        // In this order: the second finds the flag that the first has set.
         signal_hook::flag::register_conditional_shutdown(signal, code.into(), told.clone())?;
         signal_hook::flag::register(signal, told.clone())?;
     }
-    // Relaxed: the flag is all that is told.
+    // Relaxed: only the flag itself is communicated.
     Ok(move || told.load(Ordering::Relaxed))
 }

@@ -1,9 +1,8 @@
-//! Where the output goes of children that outlive their command.
+//! Reads the output of children that outlive their command.
 //!
-//! To close their pipe would kill them at their next line; to leave it unread
-//! would stop them. So one thread reads all these pipes and throws away what
-//! it reads. It starts with the first such child, and lasts as long as the
-//! process.
+//! Closing their pipe would kill them at their next line; leaving it unread would stop them. So
+//! one thread reads all these pipes and discards the data. It starts with the first such child,
+//! and lasts as long as the process.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::thread;
@@ -25,13 +24,12 @@ pub(crate) struct Sink {
 #[derive(Debug)]
 struct Handle {
     pipes: Sender<PipeReader>,
-    /// One byte for each pipe sent, as the thread waits on descriptors.
+    /// One byte for each pipe sent, since the thread waits on descriptors.
     wake: PipeWriter,
 }
 
 impl Sink {
-    /// Throws away whatever comes out of `pipe`. Without the means for that,
-    /// the pipe is closed.
+    /// Discards the data of `pipe`. If that is not possible, closes the pipe.
     pub(crate) fn take(&self, pipe: PipeReader) {
         let mut thread = self.thread.lock();
         if thread.is_none() {

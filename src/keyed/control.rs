@@ -1,4 +1,4 @@
-//! What is done to one key: its limit, its level, what waits; and which key a group is of.
+//! Settings of one key: limit, level, capacity; and the key of a group.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -10,10 +10,10 @@ use crate::queue::{Change, GroupId, GroupRef, LaneError, checked};
 use super::{Keyed, Shards};
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// The group of a key, if something of it is outstanding. What is done to groups
-    /// by name, as [`Queue::resume`](crate::queue::Queue::resume),
-    /// [`drain`](crate::queue::Queue::drain) or
-    /// [`take_failed`](crate::queue::Queue::take_failed), is done to a key by this.
+    /// The group of a key, if it has outstanding messages. Use it for operations on groups by
+    /// name: [`Queue::resume`](crate::queue::Queue::resume),
+    /// [`drain`](crate::queue::Queue::drain), [`take_failed`](crate::queue::Queue::take_failed)
+    /// and others.
     #[must_use]
     pub fn group<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
     where
@@ -23,11 +23,11 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         Some(self.queue().id(group.key()))
     }
 
-    /// Bumps the group of a key, as [`Group::bump`](crate::queue::Group::bump).
+    /// Bumps the group of a key, like [`Group::bump`](crate::queue::Group::bump).
     ///
     /// # Errors
     ///
-    /// [`Stale`] if it has none: nothing of it is outstanding.
+    /// [`Stale`] if the key has no outstanding messages.
     pub fn bump<Q: Hash + Eq + ?Sized>(&self, key: &Q, level: u8) -> Result<(), Stale>
     where
         K: Borrow<Q>,
@@ -37,10 +37,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         Ok(())
     }
 
-    /// Changes how many messages of a key may be in flight at once, whether anything
-    /// of it is outstanding or not; 0 is a pause. It is remembered until it is set to
-    /// what all keys begin with again: a group that differs is kept beside those that
-    /// are [idle](Self::keep_idle).
+    /// Changes how many messages of a key may be in flight at once; 0 is a pause. The key need
+    /// not have outstanding messages. The limit is remembered until it is set back to the
+    /// common one: a group that differs is kept beside the [idle](Self::keep_idle) ones.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;
@@ -67,8 +66,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         self.change(key, Change::Limit(limit.into().checked()?))
     }
 
-    /// Changes the level at which the group of a key stands when it is not bumped. All
-    /// that is said of [`set_limit`](Self::set_limit) holds.
+    /// Changes the level of the key's group when it is not bumped. Remembered, like
+    /// [`set_limit`](Self::set_limit).
     ///
     /// # Errors
     ///
@@ -77,10 +76,10 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         self.change(key, Change::Level(level))
     }
 
-    /// Changes how many messages of a key may wait, by all that is said of
-    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity) and of
-    /// [`set_limit`](Self::set_limit). One for all keys is set by
-    /// [`capacity_each`](Self::capacity_each).
+    /// Changes how many messages of a key may wait; see
+    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity). Remembered,
+    /// like [`set_limit`](Self::set_limit). [`capacity_each`](Self::capacity_each) sets one for
+    /// all keys.
     ///
     /// # Errors
     ///
@@ -102,8 +101,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// So many messages of each key may wait: a customer who is not served leaves room in the
-    /// queue for all others. [`set_capacity`](Self::set_capacity) says another for one key.
+    /// Lets at most `capacity` messages of each key wait: a customer who is not served leaves
+    /// room in the queue for all others. [`set_capacity`](Self::set_capacity) sets another
+    /// capacity for one key.
     ///
     /// ```
     /// use conversant::keyed::Keyed;
@@ -120,9 +120,8 @@ impl<K, T, S> Keyed<K, T, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: some 350 bytes in each group, and what
-    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity) says; O(keys)
-    /// now.
+    /// Cost: O(keys) now; some 350 bytes in each group, and the cost of
+    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity).
     ///
     /// # Errors
     ///
@@ -133,7 +132,7 @@ impl<K, T, S> Keyed<K, T, S> {
         let before = self.shards.made();
         self.shards.made.lock().2 = capacity;
         for map in &self.shards.maps {
-            // Changed under no lock of a shard: that may run wakers.
+            // Changed under no shard's lock, since wakers may run.
             let groups: Vec<GroupRef<T>> = map.0.lock().groups_like(before.2);
             for group in groups {
                 let change = Change::Capacity(capacity);
@@ -145,16 +144,16 @@ impl<K, T, S> Keyed<K, T, S> {
 }
 
 impl<K: Copy, T, S> Keyed<K, T, S> {
-    /// The key of a group: of a turn or a delivery, of what
-    /// [is poisoned](crate::queue::Queue::poisoned), of a group in a snapshot. `None`
-    /// if it is no key's of these. It is never `None` while a turn or a delivery of
-    /// the group is there.
+    /// The key of a group: of a turn or a delivery, of a
+    /// [poisoned](crate::queue::Queue::poisoned) group, of a group in a snapshot. `None` if the
+    /// group belongs to no key of this `Keyed`. Never `None` while a turn or a delivery of the
+    /// group lives.
     ///
-    /// A key that cannot be copied belongs into the message: cloning it would run
-    /// code of yours under a lock.
+    /// If a key is not `Copy`, put it into the message: cloning it would run user code under a
+    /// lock.
     ///
-    /// Cost: a short lock and a look-up. The first call costs O(keys), and from then on
-    /// the first message of a key a little more, and each key a copy and some 20 bytes.
+    /// Cost: a short lock and a look-up. The first call costs O(keys). From then on the first
+    /// message of a key costs a little more, and each key a copy and some 20 bytes.
     #[must_use]
     pub fn key_of(&self, group: GroupId) -> Option<K> {
         let group = self.queue().key(group).ok()?;

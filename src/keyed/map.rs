@@ -1,5 +1,5 @@
-//! The groups of some keys, by a hash that is computed once, outside, and kept.
-//! Memory is within a constant factor of what stands here.
+//! The groups of some keys, by a hash that is computed once, outside the map, and kept. Its
+//! memory is within a constant factor of its entries.
 
 use std::borrow::Borrow;
 
@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use crate::limit::Limit;
 use crate::queue::{GroupKey, GroupRef, Pinned, if_idle, own_capacity};
 
-/// Limit, level and capacity of a group as it is made.
+/// Limit, level and capacity of a new group.
 pub(super) type Made = (Limit, u8, Limit);
 
 pub(super) struct KeyMap<K, T> {
@@ -32,13 +32,13 @@ impl<K, T> KeyMap<K, T> {
         self.entries.len()
     }
 
-    /// How many are not idle.
+    /// How many groups are not idle.
     pub(super) fn busy(&self) -> usize {
         let groups = self.entries.iter().map(|entry| &entry.group);
         groups.filter(|group| if_idle(group).is_none()).count()
     }
 
-    /// The group of a key. Asks the user's `Eq` and `Borrow`, and changes nothing.
+    /// The group of a key. Calls the user's `Eq` and `Borrow`, and changes nothing.
     #[inline]
     pub(super) fn find<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Pinned<T>>
     where
@@ -48,26 +48,25 @@ impl<K, T> KeyMap<K, T> {
         self.entries.find(hash, is_it).map(|entry| &entry.group)
     }
 
-    /// A key that has no group comes in with this one.
+    /// Inserts a key that is not in the map.
     pub(super) fn insert(&mut self, entry: Entry<K, T>) {
         self.entries
             .insert_unique(entry.hash, entry, |entry| entry.hash);
     }
 
-    /// All groups, with their keys.
     pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, &K)> {
         let all = self.entries.iter();
         all.map(|entry| (entry.group.key(), &entry.key))
     }
 
-    /// The groups that have such a capacity.
+    /// The groups that have this capacity.
     pub(super) fn groups_like(&self, capacity: Limit) -> Vec<GroupRef<T>> {
         let groups = self.entries.iter().map(|entry| &*entry.group);
         let like = groups.filter(|group| own_capacity(group) == capacity);
         like.cloned().collect()
     }
 
-    /// Takes out what is idle, as it is `made`, and of which nobody else has a pin.
+    /// Takes out the idle groups that are still as `made` and have no other pin.
     pub(super) fn take_idle(&mut self, made: Made) -> Vec<Entry<K, T>> {
         let idle = self
             .entries
@@ -77,7 +76,6 @@ impl<K, T> KeyMap<K, T> {
         idle
     }
 
-    /// Takes out all.
     pub(super) fn take_all(&mut self) -> Vec<Entry<K, T>> {
         self.entries.drain().collect()
     }

@@ -1,11 +1,12 @@
-//! Which key a group is of.
+//! The key of each group.
 //!
-//! State: of each group a copy of its key; only once somebody has asked for a key.
+//! State: a copy of the key of each group; none until somebody asks for a key.
 //!
 //! Invariants:
-//! 1. Once `complete`, this has the key of each group in the maps: one is added under
-//!    the lock of its shard, and removed after it has left the map.
-//! 2. An event that saw no table had its shard before whoever fills it.
+//! 1. Once `complete`, this has the key of each group in the maps: a key is added under the
+//!    lock of its shard, and removed after it has left the map.
+//! 2. An insertion that saw no table had its shard's lock before the call that fills the
+//!    tables.
 
 use std::collections::HashMap;
 
@@ -63,15 +64,15 @@ impl<K> Names<K> {
 }
 
 impl<K: Copy> Names<K> {
-    /// There are tables from now on: whether they are to be filled first.
+    /// Makes the tables if there are none. Whether they must be filled.
     pub(super) fn open(&self) -> bool {
         let tables = || (0..TABLES).map(|_| Mutex::new(HashMap::new())).collect();
         self.tables.get_or_init(|| (tables(), |key| *key));
-        // Acquire: pairs with the release of who has filled them.
+        // Acquire: pairs with the release in `filled`.
         !self.complete.load(Ordering::Acquire)
     }
 
-    /// They are filled.
+    /// Notes that the tables are filled.
     pub(super) fn filled(&self) {
         // Release: pairs with the acquire in `open`.
         self.complete.store(true, Ordering::Release);

@@ -1,6 +1,6 @@
 //! Sends by key that wait for room.
 //!
-//! A wait has the group of its key made, and keeps it by a pin: it has room in that very
+//! A wait makes the group of its key and keeps it by a pin, since it gets room in that very
 //! group. The map keeps a group with such a pin.
 
 use std::hash::{BuildHasher, Hash};
@@ -11,31 +11,31 @@ use crate::wait::Wait;
 
 use super::Keyed;
 
-/// The wait of [`Keyed::send_wait`]; with its tier, if one is said.
+/// The wait of [`Keyed::send_wait`], and its tier, if one was set.
 pub type KeyedSendWait<'a, K, T, S> =
     Sending<'a, (Option<u32>, ToKey<'a, K, T, S>), T, Result<(), SendError<T>>>;
 
-/// The key to which a message goes.
+/// The key to which a message is sent.
 pub struct ToKey<'a, K, T, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
-    /// `None` once the map has it.
+    /// `None` once it is in the map.
     key: Option<K>,
-    /// The key's, once it is needed.
+    /// The key's group, once it is needed.
     group: Option<Pinned<T>>,
 }
 
 shows!(impl<K, T, S> ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// As [`send`](Self::send), as soon as there is room, by all that is said
-    /// of [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
-    /// [`in_tier`](Wait::in_tier) says a tier.
+    /// Like [`send`](Self::send), but waits for room; see
+    /// [`Conversation::send_wait`](crate::queue::Conversation::send_wait).
+    /// [`in_tier`](Wait::in_tier) sets the tier.
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed, or the thread may
-    /// not wait; the key is dropped.
+    /// [`SendError`] with the message, if the queue is closed, or the thread may not wait. The
+    /// key is dropped.
     pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
         let to = ToKey {
             keyed: self,
@@ -63,8 +63,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 }
 
 impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
-    /// Finds the group of its key, or has it made, unless the queue is closed. The user's
-    /// `Eq` may panic.
+    /// Finds or makes the group of the key, unless the queue is closed. The user's `Eq` may
+    /// panic.
     fn find(&mut self) {
         if self.group.is_some() {
             return;

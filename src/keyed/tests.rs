@@ -1,4 +1,4 @@
-//! The map, against a list; and what it gives back.
+//! The map against a list, and what it gives back.
 
 use std::pin::Pin;
 use std::task::{Context, Wake, Waker};
@@ -37,7 +37,7 @@ fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
     lane.shared.id(group.key())
 }
 
-/// Has the group serve all that it has.
+/// Serves all of a group.
 fn serve(queue: &Queue<u8>, group: GroupId) {
     while let Ok(mut turn) = queue.try_receive_from(group) {
         while let Some(delivery) = turn.next() {
@@ -212,8 +212,7 @@ impl Drop for Breaks {
     }
 }
 
-/// Nothing is left of one whose key panics when it is dropped: neither its groups nor its
-/// bound.
+/// Nothing is left of a `Keyed` whose key panics when it is dropped: no group, and no bound.
 #[test]
 fn a_panicking_key_keeps_nothing_back() {
     let (queue, lane) = queue();

@@ -15,19 +15,19 @@ use super::special::{self, Live};
 /// Several messages taken out, borrowed from their turn. See
 /// [`Turn::next_batch`](super::Turn::next_batch).
 ///
-/// Dropped, all that was not completed goes back to its place, with the attempt
-/// of its first message counted: the one at which its reader failed. Forgotten
-/// (`mem::forget`), all but the first are lost, and keep their room of a capacity.
+/// On drop, messages that were not completed go back to their places. Only the first of them
+/// counts an attempt: the reader failed at it. If a batch is forgotten (`mem::forget`), all but
+/// the first message are lost and keep their room of a capacity.
 #[must_use = "dropping a batch gives it back"]
 pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,
     live: &'t mut Live<T>,
-    /// Behind the one that `live` holds, in order.
+    /// The messages behind the one in `live`, in order.
     rest: Vec<Taken<T>>,
 }
 
 impl<'t, T> Batch<'t, T> {
-    /// One is taken out already.
+    /// The first message is already taken out.
     #[inline(always)]
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let rest = match most > 1 && live.group().waiting() > 0 {
@@ -41,7 +41,7 @@ impl<'t, T> Batch<'t, T> {
     #[inline(never)]
     fn take_rest(group: &GroupRef<T>, most: u32) -> Vec<Taken<T>> {
         let mut mailbox = group.lock();
-        // With tiers each message has to ask whether it may start.
+        // With tiers each message must be checked whether it may start.
         if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
             return Vec::new();
         }
@@ -54,7 +54,7 @@ impl<'t, T> Batch<'t, T> {
         rest
     }
 
-    /// How many messages there are; at least 1.
+    /// How many messages the batch has; at least 1.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
@@ -67,15 +67,15 @@ impl<'t, T> Batch<'t, T> {
         all.map(|taken| &taken.message)
     }
 
-    /// All are done.
+    /// Completes all messages.
     #[inline]
     pub fn complete(mut self) -> Completed<T> {
         let rest = std::mem::take(&mut self.rest);
         self.completed(rest)
     }
 
-    /// The first `n` are done; the others are given back, and the first of them
-    /// has failed.
+    /// Completes the first `n` messages. The others are given back, and the first of them has
+    /// failed.
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
         let behind = n.saturating_sub(1).min(self.rest.len());
         let back = self.rest.split_off(behind);
@@ -88,7 +88,7 @@ impl<'t, T> Batch<'t, T> {
         completed
     }
 
-    /// The one taken out is done, and these behind it.
+    /// The message in `live` and those of `rest` are done.
     #[inline]
     fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
         let first = self.live.taken.take();
@@ -131,7 +131,7 @@ impl<T> Drop for Batch<'_, T> {
 }
 
 impl<T> Batch<'_, T> {
-    /// What was not completed goes back.
+    /// Gives back what was not completed.
     fn give_back(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         special::fail(self.shared, self.live, rest);

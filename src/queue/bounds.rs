@@ -1,16 +1,15 @@
-//! The capacities of groups and lanes: how many messages may wait in one, beside what the
-//! whole queue may hold.
+//! The capacities of groups and lanes: how many messages may wait in one, beside the capacity
+//! of the whole queue.
 //!
-//! State: of each capacity a semaphore. A group finds its own and its lane's under its
-//! lock; that of a lane stands in the queue's state as well, for groups to come.
+//! State: one semaphore for each capacity. A group finds its own and its lane's under its lock.
+//! The queue's state has a lane's too, for future groups.
 //!
-//! Protocol: a send takes its permits of the group first, of the lane then, and of the
-//! queue last, under no lock: who waits for a group that nobody serves keeps nothing that
-//! others wait for. Messages have the first two for as long as they wait. A capacity that
-//! is changed to none, and all when the queue is closed, have their semaphores closed: who
-//! waits for one looks again.
+//! Protocol: a send takes permits of the group, then of the lane, then of the queue, under no
+//! lock: a wait for a group that nobody serves keeps nothing that others need. A message holds
+//! the first two while it waits. When a capacity is removed, and when the queue is closed, the
+//! semaphore is closed: its waiters then look again.
 //!
-//! A send that has looked already when a capacity is set takes permits that are not there.
+//! A send that looked before a capacity was set takes permits that are not there.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,21 +27,20 @@ use super::GroupRef;
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
-/// The semaphore of the group's capacity or of the lane's, as things are now.
+/// The current semaphore of the group's capacity (`GROUP`) or of the lane's (`LANE`).
 pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
 
-/// Room for what is to be sent. Dropped, it is given back, under no lock.
+/// Room for what is to be sent. Given back on drop, which must be under no lock.
 #[derive(Default)]
 pub(crate) struct Granted<'a> {
-    /// In the queue.
     pub(crate) permits: Permits<'a>,
-    /// In the group and its lane; `None` if they were not asked.
+    /// Room in the group and its lane; `None` if they were not asked.
     pub(super) parts: Option<Admitted>,
 }
 
 /// The wait for room in a group and its lane.
 pub(super) struct Admission {
-    /// Which it waits for; past both it has what it needs.
+    /// What it waits for: `GROUP`, then `LANE`. Beyond both it has all it needs.
     which: usize,
     asked: Option<Wait<Acquire<Arc<Semaphore>>>>,
     pub(super) admitted: Admitted,
@@ -57,7 +55,7 @@ impl Admission {
         }
     }
 
-    /// Whether there may be anything to wait for.
+    /// Whether a wait for a group or lane may be needed.
     pub(super) fn may_wait(&self, capacity: &Capacity) -> bool {
         self.which <= LANE && capacity.has_parts()
     }
@@ -89,12 +87,12 @@ impl Admission {
         Poll::Ready(Ok(()))
     }
 
-    /// It has that room, and waits for the queue alone from now on.
+    /// The send has that room; from now on it waits for the queue only.
     pub(super) fn is_over(&mut self) {
         self.which = LANE + 1;
     }
 
-    /// It waits no more, and gives back what it has.
+    /// Stops waiting and gives back what it has.
     pub(super) fn cancel(&mut self) {
         self.asked = None;
         self.admitted = Admitted::default();
@@ -106,9 +104,9 @@ pub(crate) fn bound_of<T>(group: &GroupRef<T>, which: usize) -> Option<Arc<Semap
     group.lock().bound(which)
 }
 
-/// Takes permits of a group's capacity and of its lane's for so many messages, if nobody
-/// who waits wants them, and the group does not refuse them for their tier. What was taken
-/// is to be dropped under no lock, also if others were refused.
+/// Takes permits of a group's capacity and of its lane's for `messages`, unless waiters want
+/// them or the group refuses the tier. What was taken must be dropped under no lock, also after
+/// a refusal.
 pub(super) fn admit<T>(
     (group, tier): (&GroupRef<T>, Option<u32>),
     messages: usize,
@@ -128,7 +126,7 @@ pub(super) fn admit<T>(
     if let (Some(own), Some(lane)) = (&own, &lane)
         && lane.available() < n.into()
     {
-        // Nothing of the group's is taken, not for a moment, where its lane is full.
+        // If the lane is full, do not take the group's permits even for a moment.
         if own.available() < n.into() {
             let above = (1..n).contains(&own.limit());
             let full = SendReason::GroupFull;
@@ -145,7 +143,7 @@ pub(super) fn admit<T>(
     take(group, LANE, lane, n, admitted)
 }
 
-/// Takes permits of one capacity, which is `bound` unless that is no more.
+/// Takes permits of one capacity: `bound`, or its replacement if `bound` is closed.
 #[inline]
 fn take<T>(
     group: &GroupRef<T>,
@@ -171,7 +169,7 @@ fn take<T>(
     Ok(())
 }
 
-/// Messages were taken out of a group that has a capacity, or its lane.
+/// Messages were taken out of a group that has a capacity, or whose lane has one.
 #[cold]
 pub(super) fn count_taken<T>(group: &GroupRef<T>, mut mailbox: Guard<'_, Mailbox<T>>) {
     let freed = mailbox.count_waiting(group.waiting());
@@ -179,7 +177,7 @@ pub(super) fn count_taken<T>(group: &GroupRef<T>, mut mailbox: Guard<'_, Mailbox
     serve(freed);
 }
 
-/// Serves who waits for permits that came back. Under no lock.
+/// Serves those who wait for permits that came back. Under no lock.
 #[cold]
 pub(super) fn serve(bounds: impl IntoIterator<Item = Option<Arc<Semaphore>>>) {
     for bound in bounds.into_iter().flatten() {
@@ -187,11 +185,11 @@ pub(super) fn serve(bounds: impl IntoIterator<Item = Option<Arc<Semaphore>>>) {
     }
 }
 
-/// What is left to do of a change of a capacity, under no lock.
+/// The rest of a change of a capacity, to be done under no lock.
 #[must_use]
 pub(super) enum Changed {
     No,
-    /// It is no more.
+    /// The capacity was removed.
     Gone(Arc<Semaphore>),
     To(Arc<Semaphore>, u32),
 }
@@ -209,7 +207,7 @@ impl Changed {
     }
 }
 
-/// A capacity of a group or a lane, if it is in range.
+/// A capacity of a group or a lane, checked to be in range.
 pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
     if let Limit::AtMost(most) = capacity {
         OutOfRange::check("capacity", most, 0, Limit::MAX)?;
@@ -217,7 +215,7 @@ pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
     Ok(capacity)
 }
 
-/// Changes the capacity of a locked group in which so many messages wait.
+/// Changes the capacity of a locked group in which `waiting` messages wait.
 pub(super) fn change<T>(mailbox: &mut Mailbox<T>, waiting: u32, capacity: Limit) -> Changed {
     let Limit::AtMost(most) = capacity else {
         let old = mailbox.set_bound(waiting, GROUP, None);

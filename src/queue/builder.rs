@@ -1,4 +1,4 @@
-//! What a queue is to be, before it is one.
+//! The settings of a queue before it is built.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,16 +9,16 @@ use crate::retry::Retry;
 
 use super::id::GroupId;
 
-/// What a queue is to be.
+/// The settings of a queue before it is built.
 #[must_use]
 pub struct Builder<T> {
-    /// The most deliveries of one turn.
+    /// The most deliveries of a turn.
     pub(super) quantum: u32,
     pub(super) bypass: Bypass,
-    /// What becomes of a message that fails.
+    /// What happens to a message that fails.
     pub(super) retry: Retry,
     pub(super) capacity: Limit,
-    /// Who is told of a delivery that was dropped.
+    /// Called for a dropped delivery.
     pub(super) on_dropped: Option<Box<dyn Fn(GroupId) + Send + Sync>>,
     of: PhantomData<fn() -> T>,
 }
@@ -35,57 +35,55 @@ impl<T> Builder<T> {
         }
     }
 
-    /// The most deliveries of one turn, 1 or more; 16 by default. After that
-    /// many the reader must look who is next; until then a bump waits.
+    /// The most deliveries of a turn, 1 or more; 16 by default. After that many, the reader
+    /// must ask who is next; a bump may have to wait until then.
     pub fn quantum(mut self, quantum: u32) -> Self {
         self.quantum = quantum;
         self
     }
 
-    /// How many times in a row the oldest eligible group of a lane may be
-    /// overtaken; at most 64 times by default.
+    /// How many times in a row the oldest eligible group of a lane may be overtaken; 64 by
+    /// default.
     pub fn bypass(mut self, bypass: Bypass) -> Self {
         self.bypass = bypass;
         self
     }
 
-    /// How many messages the queue holds at most, those in flight and given back
-    /// counted; no limit by default. A full queue refuses what is
-    /// [sent](super::Conversation::send) at once, also by its own handlers;
-    /// [`send_wait`](super::Conversation::send_wait) waits for room. Ends,
-    /// errors and timers of [dialogs](crate::dialog) ask for no room. One that fills it
-    /// holds up all others, unless groups or lanes have
+    /// How many messages the queue holds at most, including those in flight and given back; no
+    /// limit by default. A full queue refuses a [`send`](super::Conversation::send) at once,
+    /// also from its own handlers; [`send_wait`](super::Conversation::send_wait) waits for
+    /// room. Ends, errors and timers of [dialogs](crate::dialog) need no room. A group that
+    /// fills the queue blocks all others, unless groups or lanes have
     /// [capacities](super::Conversation::set_capacity) of their own.
     pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
         self.capacity = capacity.into();
         self
     }
 
-    /// How often a message is delivered in vain before its group is
-    /// [poisoned](super::Queue::poisoned); 5 times by default.
+    /// How many failed deliveries of a message [poison](super::Queue::poisoned) its group; 5 by
+    /// default.
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
     }
 
-    /// A group whose delivery was not completed pauses for `first`, after the
-    /// same message's next failure for twice that, and so on, but never for longer
-    /// than `most`; by default not at all. Other groups do not wait; its tier does.
+    /// A group whose delivery was not completed pauses for `first`, after the next failure of
+    /// the same message for twice as long, and so on, at most for `most`; no pause by default.
+    /// Other groups go on; the tier of the group waits.
     ///
-    /// Somebody has to keep the time, or no pause ends: a
-    /// [`Ticker`](crate::ticker::Ticker), and then a pause counts from the failure; or calls of
-    /// [`Queue::advance`](super::Queue::advance). Then it counts from the time that was told
-    /// last, and ends when it is told that the pause is over: tell it often, or pauses are too
-    /// short.
+    /// Something must keep the time, or no pause ends. A [`Ticker`](crate::ticker::Ticker)
+    /// measures a pause from the failure. With your own calls of
+    /// [`Queue::advance`](super::Queue::advance) a pause is measured from the time passed last,
+    /// and ends when you pass its end: call often, or pauses are too short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
-    /// Calls this when a delivery is dropped outside of a panic and was neither
-    /// completed nor explicitly given back, most often because a `complete`
-    /// was forgotten: to log it, or to panic in a test. The message has gone back;
-    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
+    /// Calls `told` when a delivery is dropped outside of a panic, neither completed nor
+    /// explicitly given back; usually a `complete` was forgotten. Use it to log this, or to
+    /// panic in a test. The message has gone back; [`Counts::dropped`](super::Counts::dropped)
+    /// counts such drops in any case.
     pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
         self.on_dropped = Some(Box::new(told));
         self

@@ -1,17 +1,17 @@
 //! A queue's capacity: the permits that its messages hold.
 //!
-//! State: the permits (`permit_cache`), one for each message that the queue may hold; and
-//! which threads hold what only they can finish (`holders`).
+//! State: the permits (`permit_cache`), one for each message that the queue may hold; and which
+//! threads hold what only they can finish (`holders`).
 //!
-//! Protocol: a send first takes its permits, or waits for them (`send_wait`).
-//! They are given back when what was sent is done or taken out; under another
-//! lock they are only put back, and those who wait are served after it.
+//! Protocol: a send first takes permits, or waits for them (`send_wait`). They come back when
+//! the message is done or taken out. Under another lock permits are only put back; waiters are
+//! served after that lock is released.
 //!
 //! Invariants:
-//! 1. Nobody who waits is overtaken.
-//! 2. The permits out are those of the messages that wait or are in flight, of
-//!    the sends on their way, and of waits that were granted some and not polled
-//!    since. What dialogs put past the capacity is a debt.
+//! 1. No waiter is overtaken.
+//! 2. The permits out belong to messages that wait or are in flight, to sends under way, and to
+//!    waits that were granted some and have not been polled since. What dialogs put in beyond
+//!    the capacity is a debt.
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;
@@ -28,17 +28,17 @@ use super::refuse::SendReason;
 #[derive(Debug)]
 pub(crate) struct Capacity {
     bounded: Option<Box<(PermitCache, Holders)>>,
-    /// A group or a lane has, or had, a capacity.
+    /// Whether a group or a lane has, or had, a capacity.
     parts: AtomicBool,
 }
 
-/// What is to be sent has them; dropped, they are given back.
+/// The permits of what is to be sent; given back on drop.
 #[derive(Default)]
 #[must_use]
 pub struct Permits<'a>(pub(super) Option<Permit<&'a Semaphore>>);
 
 impl Permits<'_> {
-    /// They are the messages' from now on.
+    /// The permits belong to the messages from now on.
     #[inline]
     pub(crate) fn keep(self) {
         if let Some(permit) = self.0 {
@@ -52,7 +52,8 @@ impl Capacity {
         Self::of(capacity, PermitCache::new)
     }
 
-    /// One of which permits are taken under a lock: where [`take`](Self::take) serves nobody.
+    /// For permits that are taken under a lock: [`take`](Self::take) never needs to serve
+    /// waiters.
     pub(crate) fn under_a_lock(capacity: Limit) -> Result<Self, OutOfRange> {
         Self::of(capacity, PermitCache::without_words)
     }
@@ -70,9 +71,9 @@ impl Capacity {
         Ok(Self { bounded, parts })
     }
 
-    /// Sends that wait look for capacities of groups and lanes from now on.
+    /// From now on, waiting sends look for capacities of groups and lanes.
     pub(crate) fn use_parts(&self) {
-        // Relaxed: what is sent after the capacity was set sees it.
+        // Relaxed: a send that comes after the capacity was set sees it.
         self.parts.store(true, Ordering::Relaxed);
     }
 
@@ -97,7 +98,7 @@ impl Capacity {
         self.cache().map(PermitCache::permits)
     }
 
-    /// Nobody waits for room any more, and none is given.
+    /// Grants no more room, and ends all waits for it.
     pub(crate) fn close(&self) {
         if let Some(permits) = self.permits() {
             permits.close();
@@ -109,14 +110,13 @@ impl Capacity {
         limit.map_or(Limit::Unlimited, Limit::AtMost)
     }
 
-    /// Permits that are free, also those that threads have cached; negative while
-    /// there is a debt. Out of date when it is returned.
+    /// Free permits, including those cached by threads; negative while there is a debt. May be
+    /// out of date when it is returned.
     pub(crate) fn available(&self) -> Option<i64> {
         self.cache().map(PermitCache::available)
     }
 
-    /// Whether who waits with this ticket has nothing to come: it was granted nothing, and
-    /// nothing is free that is to be granted to those in line.
+    /// Whether this waiter can get nothing now: it was granted nothing, and no permit is free.
     pub(crate) fn denies(&self, ticket: Ticket) -> bool {
         let none_is_free = self.available().is_some_and(|free| free <= 0);
         none_is_free
@@ -125,7 +125,6 @@ impl Capacity {
                 .is_some_and(|permits| permits.is_asleep(ticket))
     }
 
-    /// Permits that are out.
     pub(super) fn outstanding(&self) -> Option<u64> {
         let limit = self.permits()?.limit();
         let out = i64::from(limit) - self.available()?;
@@ -137,7 +136,7 @@ impl Capacity {
         self.bounded.is_some()
     }
 
-    /// Takes permits for so many messages, if nobody who waits wants them. Under no lock.
+    /// Takes permits for `messages`, unless waiters want them. Under no lock.
     #[inline(always)]
     pub(crate) fn take(&self, messages: usize) -> Result<Permits<'_>, SendReason> {
         let mut serve = false;
@@ -148,7 +147,7 @@ impl Capacity {
         taken
     }
 
-    /// The same under a lock: whether [`serve`](Self::serve) must follow.
+    /// The same under a lock; sets `serve` if [`serve`](Self::serve) must follow.
     #[inline(always)]
     pub(super) fn take_locked(
         &self,
@@ -163,15 +162,15 @@ impl Capacity {
         Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
-    /// Takes the permit of one message, if one is at hand and nobody who waits wants it.
-    /// Under a lock, too.
+    /// Takes the permit of one message, if one is at hand and no waiter wants it. Allowed under
+    /// a lock.
     #[inline(always)]
     #[must_use]
     pub(super) fn take_one(&self) -> bool {
         self.cache().is_none_or(PermitCache::take_one)
     }
 
-    /// So many messages are gone. Under no lock.
+    /// `messages` are gone. Under no lock.
     #[inline]
     pub(crate) fn release(&self, messages: usize) {
         if self.put(messages) {
@@ -179,7 +178,7 @@ impl Capacity {
         }
     }
 
-    /// So many messages are done that a thread has received. Under no lock.
+    /// `messages` that a thread has received are done. Under no lock.
     #[inline(never)]
     pub(super) fn done(&self, by: &Holder, messages: u32) {
         let cache = self.cache();
@@ -188,8 +187,7 @@ impl Capacity {
         }
     }
 
-    /// So many messages are gone. Under a lock: whether [`serve`](Self::serve)
-    /// must follow.
+    /// `messages` are gone. Under a lock; returns whether [`serve`](Self::serve) must follow.
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, messages: usize) -> bool {
@@ -197,8 +195,8 @@ impl Capacity {
         cache.is_some_and(|cache| cache.put(thread_number(), number(messages)))
     }
 
-    /// Somebody waits for permits, since it found too few: what threads have
-    /// cached is given back. Under no lock.
+    /// A send has begun to wait, since it found too few permits: takes back what threads have
+    /// cached. Under no lock.
     pub(super) fn waited_for(&self) {
         let mut serve = false;
         _ = self.cache().map(|cache| cache.shut(&mut serve));
@@ -207,7 +205,7 @@ impl Capacity {
         }
     }
 
-    /// Serves those who wait. Under no lock.
+    /// Serves the waiters. Under no lock.
     #[cold]
     pub(crate) fn serve(&self) {
         if let Some(permits) = self.permits() {
@@ -221,7 +219,7 @@ impl Capacity {
         self.holders().map_or(Holder::NONE, Holders::hold)
     }
 
-    /// What was received is live no more.
+    /// Something received is no longer live.
     #[inline]
     pub(super) fn let_go(&self, holder: &mut Holder) {
         if holder.is_some()
@@ -237,7 +235,7 @@ impl Capacity {
     }
 }
 
-/// More than there can be permits is more than any capacity.
+/// More messages than there can be permits are more than any capacity.
 #[inline]
 pub(super) fn number(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! Deliveries: a message taken out, which is done when somebody says so.
+//! Deliveries: messages taken out of their group, until they are completed or given back.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -14,14 +14,13 @@ use super::shared::Shared;
 use super::special::{self, Live};
 use super::submissions::Posted;
 
-/// A message taken out, borrowed from its turn.
+/// A message taken out of its group, borrowed from its turn.
 ///
-/// [`complete`](Self::complete) says that it is done, and gives the message
-/// out. Dropped, also by a panic or with an aborted task, it is given back: the message goes
-/// to its old place, with its attempt counted. After the last
-/// [attempt](super::Builder::attempts) its group is poisoned.
-/// [`Builder::on_dropped`](super::Builder::on_dropped) finds a `complete` that was
-/// forgotten.
+/// [`complete`](Self::complete) marks the message as done and returns it. On drop, also by a
+/// panic or with an aborted task, the message is given back: it returns to its old place, and
+/// the attempt counts. After the last [attempt](super::Builder::attempts) its group is
+/// poisoned. [`Builder::on_dropped`](super::Builder::on_dropped) finds forgotten calls of
+/// `complete`.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Delivery<'t, T> {
     shared: &'t Arc<Shared<T>>,
@@ -34,13 +33,13 @@ impl<'t, T> Delivery<'t, T> {
         Self { shared, live }
     }
 
-    /// The group that it came from.
+    /// The group of the message.
     #[must_use]
     pub fn group(&self) -> GroupId {
         self.shared.id(self.live.group().key())
     }
 
-    /// Which delivery of this message it is: the first is 1.
+    /// Which delivery of this message this is, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.taken().attempts.saturating_add(1)
@@ -52,11 +51,11 @@ impl<'t, T> Delivery<'t, T> {
         self.taken().tier
     }
 
-    /// The message is done. What was done before is seen by whoever has the
-    /// group's next turn.
+    /// Marks the message as done and returns it. What happened before is visible to the group's
+    /// next turn.
     #[inline(always)]
     pub fn complete(self) -> T {
-        // It is not given back.
+        // Nothing is given back on drop.
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
         let taken = live.taken.take().expect(TAKEN_OUT);
@@ -66,19 +65,18 @@ impl<'t, T> Delivery<'t, T> {
         taken.message
     }
 
-    /// The message goes back, with its attempt counted, as when this is dropped.
+    /// Gives the message back and counts the attempt, like a drop.
     pub fn give_back(self) {
         ManuallyDrop::new(self).fail();
     }
 
-    /// Takes it out of its turn: it keeps the turn's units of the group's limit
-    /// and of the lane's cap until it is completed or given back. The turn
-    /// takes another for its next message.
+    /// Detaches the delivery from its turn. It keeps the turn's units of the group's limit and
+    /// of the lane's cap until it is completed or given back; the turn takes others for its
+    /// next message.
     ///
-    /// To drop the turn then, take the delivery out first: in the body of
-    /// `while let Some(delivery) = turn.next()` the turn is still borrowed;
-    /// after `let Some(delivery) = turn.next() else { break };` and `detach` it
-    /// is not.
+    /// If you want to drop the turn after this, first take the delivery out of the borrow: in
+    /// the body of `while let Some(delivery) = turn.next()` the turn is still borrowed; after
+    /// `let Some(delivery) = turn.next() else { break };` and `detach` it is not.
     pub fn detach(self) -> Detached<T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;
@@ -142,8 +140,8 @@ shows! {
     group: one.group(), tier: one.tier(), attempt: one.attempt()
 }
 
-/// A delivery that may outlive its turn. It keeps one unit of its group's limit
-/// and of its lane's cap until it is completed or given back.
+/// A delivery that may outlive its turn. It keeps one unit of its group's limit and of its
+/// lane's cap until it is completed or given back.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Detached<T> {
     /// `None` once it is consumed.
@@ -152,14 +150,14 @@ pub struct Detached<T> {
 }
 
 impl<T> Detached<T> {
-    /// The group that it came from.
+    /// The group of the message.
     #[must_use]
     pub fn group(&self) -> GroupId {
         let (pin, _) = self.held();
         pin.queue().id(pin.key())
     }
 
-    /// Which delivery of this message it is: the first is 1.
+    /// Which delivery of this message this is, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.taken().attempts.saturating_add(1)
@@ -171,7 +169,7 @@ impl<T> Detached<T> {
         self.taken().tier
     }
 
-    /// The message is done, and its units are free again.
+    /// Marks the message as done, frees its units and returns it.
     pub fn complete(self) -> T {
         let mut this = ManuallyDrop::new(self);
         let (pin, taken) = this.held.take().expect(TAKEN_OUT);
@@ -201,12 +199,12 @@ impl<T> Detached<T> {
         taken.message
     }
 
-    /// The message goes back, with its attempt counted, as when this is dropped.
+    /// Gives the message back and counts the attempt, like a drop.
     pub fn give_back(self) {
         ManuallyDrop::new(self).fail();
     }
 
-    /// The message goes back, unless this is consumed.
+    /// Gives the message back, unless it is consumed.
     fn fail(&mut self) -> Option<Pinned<T>> {
         let (pin, taken) = self.held.take()?;
         pin.queue().capacity.let_go(&mut self.holder);

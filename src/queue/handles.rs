@@ -1,4 +1,4 @@
-//! Lanes, groups and conversations: the handles of those who send.
+//! Lanes, groups and conversations: the handles of senders.
 
 use crate::error::{Closed, OutOfRange, Stale};
 use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
@@ -17,32 +17,31 @@ use super::state::State;
 use super::{GroupRef, Pinned, Queue};
 
 impl<T> Queue<T> {
-    /// As [`Group::bump`], by name. To bump a message's group before any
-    /// reader can take the message, bump first and then send.
+    /// Bumps a group, like [`Group::bump`]. If a message of the group must go first, bump first
+    /// and then send: otherwise a reader may take the message before the bump.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn bump(&self, group: GroupId, level: u8) -> Result<(), Stale> {
         self.shared().bump(&self.find(group)?, level);
         Ok(())
     }
 
-    /// How many messages wait in a group, without receiving one.
+    /// How many messages wait in a group; receives none.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
         Ok(super::waiting_in(&self.find(group)?))
     }
 
-    /// A handle of a group, by name: to pause it, to change its level, for one more
-    /// conversation.
+    /// A handle of a group: to pause it, to change its level, or for one more conversation.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn group(&self, group: GroupId) -> Result<Group<T>, Stale> {
         self.by_name(group, |state, group| {
             let pin = state.groups.pin(group, &mut group.lock(), self.shared());
@@ -62,7 +61,7 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Apart, as what is inlined beside sends makes those slower.
+    /// Not inlined: inlined beside sends it makes them slower.
     #[inline(never)]
     pub(super) fn find(&self, group: GroupId) -> Result<GroupRef<T>, Stale> {
         let key = self.shared().key(group)?;
@@ -73,26 +72,26 @@ impl<T> Queue<T> {
     }
 }
 
-/// One caller's share of a queue: its weight, its cap and its groups. Dropping
-/// the handle leaves its groups alone; the lane goes with the last of them.
+/// One caller's share of a queue: its weight, its cap and its groups. Dropping the handle does
+/// not end its groups; the lane goes with the last of them.
 pub struct Lane<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(super) key: LaneKey,
 }
 
 impl<T> Lane<T> {
-    /// A group with at most `limit` messages in flight (1: serial; 0: paused),
-    /// of this standing level (255 is served first).
+    /// Makes a group with at most `limit` messages in flight (1: serial; 0: paused) and this
+    /// standing level (255 is served first).
     ///
     /// # Errors
     ///
-    /// [`LaneError`] if the queue is closed, or the limit above [`Limit::MAX`].
+    /// [`LaneError`] if the queue is closed, or the limit is above [`Limit::MAX`].
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group<T>, LaneError> {
         let pin = self.add_group(limit.into(), level)?;
         Ok(Group { pin })
     }
 
-    /// A conversation in a serial group of its own, at the default level 100.
+    /// A conversation in a new serial group, at the default level 100.
     ///
     /// # Errors
     ///
@@ -103,15 +102,15 @@ impl<T> Lane<T> {
         Ok(Conversation { pin })
     }
 
-    /// Its number in the queue, by which a [snapshot](super::LaneStatus::number) tells it
-    /// apart. One that is made when it and its groups are gone may have the same.
+    /// The lane's number in the queue, which a [snapshot](super::LaneStatus::number) gives too.
+    /// After the lane and its groups are gone, a new lane may have the same number.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.key.index()
     }
 
-    /// Changes how many messages of this lane may be in flight at once.
-    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause.
+    /// Changes how many messages of this lane may be in flight at once; 0 is a pause. A lower
+    /// cap takes nothing back, it leaves a debt.
     ///
     /// # Errors
     ///
@@ -131,7 +130,7 @@ impl<T> Lane<T> {
         })
     }
 
-    /// It has a cap for the first time: counts what is in use.
+    /// The lane has a cap for the first time: counts the units in use.
     fn count_units(&self, state: &mut State<T>) {
         state.capped = true;
         for group in state.groups_of(self.key) {
@@ -142,7 +141,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// A group with one pin.
+    /// Adds a group with one pin.
     pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {
         let shared = &self.shared;
         shared.with_state(|state| {
@@ -182,14 +181,14 @@ impl<T> Drop for Lane<T> {
 
 /// One or more conversations that share a limit, a level and their order.
 ///
-/// A group lives until its last handle and conversation are gone, and nothing
-/// waits in it or is in flight.
+/// A group lives until its last handle and conversation are gone and no message of it waits or
+/// is in flight.
 pub struct Group<T> {
     pub(super) pin: Pinned<T>,
 }
 
 impl<T> Group<T> {
-    /// Its name.
+    /// The group's name.
     #[must_use]
     pub fn id(&self) -> GroupId {
         self.pin.queue().id(self.pin.key())
@@ -206,22 +205,22 @@ impl<T> Group<T> {
         Ok(Conversation { pin })
     }
 
-    /// Has the group's next turn, whenever that is, go ahead of all groups of
-    /// its lane that are not bumped, and of those bumped to a lower level; ties
-    /// go to whoever was bumped and ready first. A bump to another level
-    /// replaces the old one, to the same level it changes nothing.
+    /// Bumps the group: its next turn, whenever that is, goes ahead of all groups of its lane
+    /// that are not bumped or are bumped to a lower level. Among equals, the group goes first
+    /// that was bumped and ready first. A bump to another level replaces the old one; a bump to
+    /// the same level changes nothing.
     pub fn bump(&self, level: u8) {
         self.pin.queue().bump(&self.pin, level);
     }
 
-    /// Changes the level at which the group stands when it is not bumped.
+    /// Changes the group's level when it is not bumped.
     pub fn set_level(&self, level: u8) {
         let (shared, change) = (self.pin.queue(), Change::Level(level));
         shared.change_holding(&self.pin, change, ());
     }
 
-    /// Changes how many of the group's messages may be in flight at once.
-    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause.
+    /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
+    /// limit takes nothing back, it leaves a debt.
     ///
     /// # Errors
     ///
@@ -232,37 +231,36 @@ impl<T> Group<T> {
         Ok(())
     }
 
-    /// How many messages wait in it.
+    /// How many messages wait in the group.
     #[must_use]
     pub fn waiting(&self) -> usize {
         super::waiting_in(&self.pin)
     }
 
-    /// As [`Conversation::set_tag`].
+    /// Like [`Conversation::set_tag`].
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
     }
 }
 
-/// An ordered stream of messages into one group. It ends when this is dropped:
-/// what waits is still delivered. Sends from several threads take the order of
-/// one lock. As small as a pointer.
+/// An ordered stream of messages into one group. It ends when it is dropped; waiting messages
+/// are still delivered. Sends from several threads are ordered by one lock. As small as a
+/// pointer.
 ///
-/// One that is forgotten (`mem::forget`) keeps its group, and its queue's memory.
+/// If it is forgotten (`mem::forget`), its group and its queue's memory stay.
 pub struct Conversation<T> {
     pub(super) pin: Pinned<T>,
 }
 
 impl<T> Conversation<T> {
-    /// Its group.
+    /// The group's name.
     #[must_use]
     pub fn group(&self) -> GroupId {
         self.pin.queue().id(self.pin.key())
     }
 
-    /// Has its group carry a number of yours, 0 until then: an index of what you know of
-    /// whoever speaks here. [`Turn::tag`](super::Turn::tag) hands it out, and snapshots tell
-    /// it.
+    /// Gives the group a number of yours, for instance an index of what you know of its sender;
+    /// 0 until then. [`Turn::tag`](super::Turn::tag) and snapshots return it.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -279,8 +277,8 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The group of a key has one while it is kept; made anew after it was
-    /// [forgotten](crate::keyed::Keyed::keep_idle) it has 0 again:
+    /// The group of a key keeps its tag while the group is kept. If the group was
+    /// [forgotten](crate::keyed::Keyed::keep_idle), the next group of the key has 0 again:
     ///
     /// ```
     /// # use conversant::{keyed::Keyed, limit::Limit, queue::Queue};
@@ -293,14 +291,14 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: a short lock, and some 120 bytes in a group that has nothing else that is rare.
+    /// Cost: a short lock, and some 120 bytes if nothing else about the group is rare.
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
     }
 }
 
 impl<T> KeepsGroups<T> for Shared<T> {
-    /// The last pin leaves the group to end after its last message.
+    /// After its last pin is gone, a group ends with its last message.
     #[cold]
     fn unpin(this: &Arc<Self>, pin: Pin<'_, T, Self>) {
         this.with_group(pin.group, |state, mailbox| {
@@ -310,7 +308,6 @@ impl<T> KeepsGroups<T> for Shared<T> {
     }
 }
 
-/// What is changed about a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Limit(Limit),
@@ -319,8 +316,7 @@ pub(crate) enum Change {
 }
 
 impl<T> Shared<T> {
-    /// Changes a group; `held`, a lock, is dropped when that is done, before any waker
-    /// runs.
+    /// Changes a group. `held`, a lock, is dropped after the change, before any waker runs.
     pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
         if let Change::Capacity(_) = change {
             self.capacity.use_parts();
@@ -350,7 +346,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Bumps a group: under its lock alone, but for some that have other flags.
+    /// Bumps a group. Takes only its lock, unless the group has other flags than [`BUMPED`].
     #[inline(never)]
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         let mut mailbox = group.lock();
@@ -374,7 +370,7 @@ impl<T> Shared<T> {
         let bumped = self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             let same = mailbox.bump().is_some_and(|(old, _)| old == level);
-            // One that was claimed uses its bump up at once.
+            // A claimed group uses its bump up at once.
             if same || mailbox.phase == Phase::Ended || state.is_claimed(&mailbox) {
                 return None;
             }

@@ -1,28 +1,27 @@
-//! Which threads hold what only they can finish: turns, deliveries and looks that
-//! they have received from a queue with a capacity, and that are live.
+//! Which threads hold what only they can finish: live turns, deliveries and peeks that they
+//! received from a queue with a capacity.
 //!
-//! State: each thread counts for itself what it has received from each queue, less
-//! what it has finished; the count of the queue that it received from last stands apart
-//! (`Latest`). What others finish for it is counted beside its count: a queue knows the
-//! threads that have received from it.
+//! State: each thread counts what it has received from each queue, less what it has finished.
+//! The count of the queue that it received from last is kept apart (`Latest`). What other
+//! threads finish for it is counted in a second number, through which the queue knows the
+//! threads that received from it.
 //!
 //! Invariants:
-//! 1. A thread's count less what others have finished for it is the number of what it
-//!    has received from that queue and is live.
-//! 2. A thread forgets a queue only while that is 0, and a queue a thread only when
-//!    the thread has forgotten it, or has ended.
+//! 1. A thread's count less what others have finished for it is the number of live things that
+//!    it received from that queue.
+//! 2. A thread forgets a queue only while that number is 0. A queue forgets a thread only when
+//!    the thread has forgotten the queue or has ended.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-// Shared ownership and no more: nothing is synchronized by it.
+// Only for shared ownership: it synchronizes nothing.
 use crate::sync::{
     AtomicU64, Ordering, UnmodelledMutex, WakeArc as Arc, per_thread, thread_number, unique,
 };
 
-/// Held by what is live, for the thread that has received it, until
-/// [`let_go`](Self::let_go): one more than that thread's number. Nothing is done
-/// when it is dropped, so that no turn pays for a look.
+/// The thread that received a live thing, as its number plus 1, until [`let_go`](Self::let_go).
+/// Has no `Drop`, so that no turn pays for it.
 pub(super) struct Holder(u64);
 
 const NOBODY: u64 = 0;
@@ -30,14 +29,14 @@ const NOBODY: u64 = 0;
 /// A thread whose locals are destroyed: nobody asks for it any more.
 const GONE: u64 = u64::MAX;
 
-/// The threads of a queue, which is told apart from others by its number.
+/// The threads of a queue; the queue is known by its number.
 #[derive(Debug)]
 pub(super) struct Holders {
     queue: u64,
     known: UnmodelledMutex<Vec<(u64, Others)>>,
 }
 
-// No code of the user's runs under its lock.
+// No user code runs under its lock.
 impl UnwindSafe for Holders {}
 impl RefUnwindSafe for Holders {}
 
@@ -53,13 +52,12 @@ struct Received {
 
 impl Received {
     fn is_live(&self) -> bool {
-        // Relaxed: what this thread knows to be finished is seen.
+        // Relaxed: the thread sees what it knows to be finished.
         self.count > self.others.load(Ordering::Relaxed)
     }
 }
 
-/// The count of the queue that a thread received from last, and the thread as in
-/// [`Holder`].
+/// The count for the queue that a thread received from last; the thread as in [`Holder`].
 struct Latest {
     thread: Cell<u64>,
     queue: Cell<u64>,
@@ -71,7 +69,7 @@ per_thread! {
     static RECEIVED: RefCell<Vec<Received>> = const { RefCell::new(Vec::new()) };
 }
 
-/// So many are not worth forgetting.
+/// Fewer entries than this are not worth removing.
 const FEW: usize = 8;
 
 impl Holder {
@@ -82,7 +80,6 @@ impl Holder {
         self.0 != NOBODY
     }
 
-    /// The thread's number.
     #[inline]
     pub(super) fn thread(&self) -> u64 {
         self.0.wrapping_sub(1)
@@ -93,7 +90,7 @@ impl Holder {
         std::mem::replace(self, Self::NONE)
     }
 
-    /// What was received is live no more.
+    /// What was received is no longer live.
     #[inline(never)]
     pub(super) fn let_go(&mut self, of: &Holders) {
         let Self(thread) = self.take();
@@ -143,8 +140,8 @@ impl Holders {
         found.map(|(_, others)| others.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// A thread receives for the first time, or has forgotten that it did; and so has the
-    /// queue then.
+    /// Registers a thread that receives for the first time, or that has forgotten the queue, as
+    /// the queue then has forgotten the thread.
     fn know(&self, thread: u64) -> Others {
         let mut known = self.known.lock();
         known.retain(|(_, others)| Arc::strong_count(others) > 1);
@@ -163,7 +160,7 @@ impl Latest {
         }
     }
 
-    /// One more of this queue: the thread.
+    /// Adds one for this queue, and returns the thread.
     #[inline]
     fn add(&self, of: &Holders) -> u64 {
         if self.queue.get() != of.queue && !self.pick_up(of) {
@@ -173,7 +170,7 @@ impl Latest {
         self.thread.get()
     }
 
-    /// One less, if this is the thread that has received it.
+    /// Subtracts one, if this is the thread that received it.
     #[inline]
     fn remove(&self, of: &Holders, thread: u64) -> bool {
         if self.thread.get() != thread || self.queue.get() != of.queue && !self.pick_up(of) {
@@ -183,7 +180,7 @@ impl Latest {
         true
     }
 
-    /// The thread received from another queue last from now on, unless its locals are
+    /// From now on this is the queue that the thread received from last, unless its locals are
     /// destroyed.
     #[cold]
     fn pick_up(&self, of: &Holders) -> bool {
@@ -209,7 +206,7 @@ impl Latest {
         picked_up.is_ok()
     }
 
-    /// Notes the latest count with the others.
+    /// Writes the latest count back to the others.
     fn put_down(&self, received: &mut [Received]) {
         let queue = self.queue.get();
         if let Some(one) = received.iter_mut().find(|one| one.queue == queue) {

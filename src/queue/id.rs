@@ -4,12 +4,11 @@ use std::fmt;
 
 use crate::group::GroupKey;
 
-/// Names a group, for as long as there is one: a copyable name that pins
-/// nothing. It never names another group, of this queue or of any other.
+/// The name of a group: copyable, and pins nothing. It never names another group, of this queue
+/// or of any other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupId {
-    /// The queue's number.
     pub(super) queue: u64,
     pub(super) key: GroupKey,
 }

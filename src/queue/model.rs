@@ -1,5 +1,5 @@
-//! Loom models of a queue: a lost wake-up shows as a deadlock, which loom
-//! reports. Each prints how many interleavings there were, and its bound.
+//! Loom models of a queue. A lost wake-up shows as a deadlock, which loom reports. Each model
+//! prints its number of interleavings and its bound.
 
 mod bumps;
 mod flags;
@@ -28,7 +28,7 @@ fn receive_one(queue: &Queue<u8>) -> Result<u8, NoMore> {
     Ok(turn.next().unwrap().complete())
 }
 
-/// The first message of the next turn, which is let go.
+/// The first message of the next turn; the turn is dropped.
 fn detached(queue: &Queue<u8>) -> Detached<u8> {
     let mut turn = queue.try_receive().unwrap();
     turn.next().map(Delivery::detach).unwrap()
@@ -39,7 +39,7 @@ fn detached(queue: &Queue<u8>) -> Detached<u8> {
 fn a_send_wakes_a_receive() {
     explore("a_send_wakes_a_receive", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
-        // It stays: its end would wake the receive, too.
+        // Kept alive: its end would wake the receive, too.
         let sender = spawn(move || {
             conversation.send(1).unwrap();
             conversation
@@ -49,8 +49,8 @@ fn a_send_wakes_a_receive() {
     });
 }
 
-/// Two messages of one serial group: the second is eligible only when the first
-/// is done, and whoever then waits hears of it.
+/// Two messages of one serial group: the second becomes eligible when the first is done, and
+/// then wakes the waiting receive.
 #[test]
 fn the_end_of_a_turn_wakes_the_next_receive() {
     explore("the_end_of_a_turn_wakes_the_next_receive", None, || {
@@ -63,7 +63,7 @@ fn the_end_of_a_turn_wakes_the_next_receive() {
     });
 }
 
-/// A receive that was told, or is being told, is dropped: the other is woken.
+/// A receive that is notified, or about to be, is dropped: the other is woken.
 #[test]
 fn a_cancelled_receive_passes_its_wake_on() {
     explore("a_cancelled_receive_passes_its_wake_on", Some(3), || {
@@ -98,8 +98,7 @@ fn the_end_wakes_a_receive() {
     });
 }
 
-/// A receive that was woken for what another took sleeps again, and hears of
-/// the next.
+/// A receive was woken, but another took the turn: it sleeps again, and is woken for the next.
 #[test]
 fn a_receive_that_was_woken_for_nothing_is_woken_again() {
     explore(
@@ -122,15 +121,15 @@ fn a_receive_that_was_woken_for_nothing_is_woken_again() {
     );
 }
 
-/// SEMANTICS 1E: two readers never take the same top entry, and who comes
-/// second gets the next best, also if a bump makes that another one just then.
+/// SEMANTICS 1E: two readers never take the same top entry; the second takes the next best,
+/// also if a bump changes at that moment which one this is.
 #[test]
 fn two_readers_and_a_bump_take_the_best_two() {
     explore("two_readers_and_a_bump_take_the_best_two", Some(3), || {
         let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
-        // Of two messages each, with room for both and a level of its own: only
-        // the turn keeps the second reader away.
+        // Two messages each, limit 2, and a level of its own: only the turn keeps the second
+        // reader away.
         let groups = [102, 101, 100].map(|level| lane.group(Limit::Unlimited, level).unwrap());
         for group in &groups {
             group.conversation().unwrap().send_all([1, 2]).unwrap();

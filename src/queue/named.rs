@@ -1,14 +1,13 @@
-//! Receives from a group that is asked for by name.
+//! Receives from one group, by name.
 //!
-//! While somebody waits for a group by name it stands in no line. The last that
-//! leaves lets it go.
+//! While a receive waits for a group by name, the group is out of line. The last such receive
+//! to leave puts it back.
 //!
 //! Invariants, under the policy lock:
-//! 1. A group is flagged exactly while it exists and `named` has an entry for it.
-//! 2. No entry of `named` is empty, and an emptied map gives its block back.
-//! 3. The waking rule: at the end of every event, one named receive of each
-//!    group whose turn could begin is notified, and all of a group from which
-//!    nothing comes any more.
+//! 1. A group has the flag `NAMED` exactly while it exists and `named` has an entry for it.
+//! 2. No entry of `named` is empty, and an emptied map frees its block.
+//! 3. The waking rule: at the end of each event, one named receive of each group whose turn
+//!    could begin is notified, and all receives of a group from which nothing more comes.
 
 use std::collections::BTreeMap;
 use std::task::{Context, Poll};
@@ -30,24 +29,24 @@ use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
-    /// Waits for a turn of this group, wherever it stands in line.
+    /// Waits for a turn of this group, wherever the group is in line.
     ///
-    /// While somebody waits so, no other receive is woken for the group or takes
-    /// it, but for [`try_receive_from`](Self::try_receive_from). All limits hold.
-    /// The turn uses up the group's bump; it is no turn of its lane's weight and
-    /// overtakes nobody, and if the group was the oldest eligible one of its
-    /// lane, the count of those that overtook starts anew.
+    /// While such a receive waits, no other receive is woken for the group or takes it, except
+    /// [`try_receive_from`](Self::try_receive_from). All limits hold. The turn uses up the
+    /// group's bump. It does not count against its lane's weight, and overtakes nobody; if the
+    /// group was the oldest eligible one of its lane, the count of overtakings starts at 0
+    /// again.
     ///
-    /// Cancel safe: the next that waits for this group is woken, or else the
-    /// group stands in line again. One that is woken and never polled keeps its
-    /// own group, and nothing else. Cost: while somebody waits, each event of the
-    /// queue looks at each group that is waited for.
+    /// Cancel safe: the next waiter for this group is woken, or else the group is in line
+    /// again. A receive that is woken and never polled keeps its own group, and nothing else.
+    /// Cost: while such receives wait, each event of the queue looks at each group that is
+    /// waited for.
     ///
     /// # Errors
     ///
-    /// [`NoTurn`] if nothing comes from the group: it, or its queue's last work,
-    /// has ended. A group of [dialogs](crate::dialog) that is empty in a closed
-    /// queue may still be told of ends and errors, until the queue is finished.
+    /// [`NoTurn`] if nothing more comes from the group: the group has ended, or the last work
+    /// of its closed queue. A group of [dialogs](crate::dialog) that is empty in a closed queue
+    /// may still receive ends and errors until the queue is finished.
     pub fn receive_from(
         &self,
         group: GroupId,
@@ -78,7 +77,7 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive`] says what keeps the group, or that nothing will ever come.
+    /// [`TryReceive`]: what blocks the group, or that nothing will ever come.
     pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, TryReceive> {
         let shared = self.shared();
         let key = shared.key(group)?;
@@ -89,7 +88,7 @@ impl<T> Queue<T> {
 }
 
 impl<T> State<T> {
-    /// Notifies who is due; false if the batch is full and more are.
+    /// Notifies named receives by the waking rule; false if the batch is full and more are due.
     #[cold]
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
         let mut named = std::mem::take(&mut self.named);
@@ -107,7 +106,7 @@ impl<T> State<T> {
         done
     }
 
-    /// Why nothing comes from a locked group of a closed queue, if so.
+    /// If nothing more comes from a locked group of a closed queue: why.
     fn no_more_of(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Option<NoMore> {
         let claimed = self.is_claimed(mailbox);
         if !self.closed || mailbox.units(claimed) > 0 {
@@ -117,14 +116,14 @@ impl<T> State<T> {
         } else if group.waiting() > 0 {
             None
         } else if self.events {
-            // They go into any group until the queue is finished.
+            // Any group may get events until the queue is finished.
             self.no_more()
         } else {
             Some(NoMore::Drained)
         }
     }
 
-    /// What keeps the first message of a locked group waiting.
+    /// What blocks the first message of a locked group.
     pub(super) fn why(&mut self, group: &Group<T>, mailbox: &Mailbox<T>) -> Why {
         if mailbox.phase == Phase::Held || self.is_claimed(mailbox) {
             return Why::Held;
@@ -151,7 +150,7 @@ impl<T> State<T> {
 }
 
 impl<T> Shared<T> {
-    /// Claims the group of this key if its turn can begin, or says what keeps it.
+    /// Claims the group of this key if its turn can begin; otherwise says what blocks it.
     fn claim_by_name(
         &self,
         state: &mut State<T>,
@@ -184,7 +183,7 @@ impl<T> Shared<T> {
         Ok(group)
     }
 
-    /// Has a group stand in no line, with [`NAMED`], or lets it go.
+    /// Takes a group out of line, with [`NAMED`], or puts it back, with 0.
     fn keep_back(&self, state: &mut State<T>, key: GroupKey, named: Flags) {
         if let Some(group) = state.groups.get(key) {
             self.change_group(state, &group, |_, mailbox| {
@@ -198,13 +197,13 @@ impl<T> Shared<T> {
 /// The wait of [`Queue::receive_from`].
 pub struct ReceiveFrom<'q, T> {
     shared: &'q Arc<Shared<T>>,
-    /// `None` if it is a name of another queue's.
+    /// `None` if the name belongs to another queue.
     key: Option<GroupKey>,
     ticket: Option<Ticket>,
 }
 
 impl<T> ReceiveFrom<'_, T> {
-    /// It waits no more.
+    /// Stops waiting.
     fn leave(&mut self, state: &mut Session<'_, State<T>>, key: GroupKey) {
         if let Some(waiters) = state.named.get_mut(&key) {
             let waker = waiters.withdraw(&mut self.ticket);

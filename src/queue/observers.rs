@@ -1,10 +1,10 @@
-//! What a queue does for those who build on it: dialogs, whose sides are its
-//! conversations, and sends by key, which keep idle groups.
+//! What a queue does for its observers: dialogs, whose sides are its conversations, and sends
+//! by key, which keep idle groups.
 //!
-//! Protocol: they decide under a lock of their own, and while they hold it, take
-//! the group's lock or the policy lock to send, or to put an event in its place.
-//! Under that one they release their own: so events have the order of the decisions,
-//! and no waker runs under either.
+//! Protocol: an observer decides under its own lock. While it holds that lock, it takes the
+//! group's or the policy lock to send or to put an event in place; then, still under the
+//! queue's lock, it releases its own. So events come in the order of the decisions, and no
+//! waker runs under either lock.
 
 use crate::error::Closed;
 use crate::group::{Admitted, Group, POISONED, Phase, Reach, Taken};
@@ -23,7 +23,7 @@ pub(crate) trait Observer: Send + Sync {
     /// The queue was dropped. Called once.
     fn gone(&self) {}
 
-    /// What is idle may be forgotten.
+    /// Idle groups may be forgotten.
     fn trim(&self) {}
 }
 
@@ -37,8 +37,7 @@ impl<T, H: FnMut(u64)> Drop for Placed<'_, T, H> {
     }
 }
 
-/// The limit, the level and the capacity of a group of which nothing waits or is in flight,
-/// and its pins.
+/// Limit, level, capacity and pins of a group, if no message of it waits or is in flight.
 pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32)> {
     let mut mailbox = group.lock();
     let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
@@ -46,38 +45,38 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32
     idle.then(|| (made, mailbox.pins()))
 }
 
-/// Its own capacity.
+/// The group's own capacity.
 pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
     group.lock().own_bound().0
 }
 
-/// How many wait in a group.
+/// How many messages wait in a group.
 pub(crate) fn waiting_in<T>(group: &GroupRef<T>) -> usize {
     let _mailbox = group.lock();
     group.waiting() as usize
 }
 
 impl<T> Shared<T> {
-    /// Registers an observer, by the number that this returns; not if the queue
-    /// is gone. `events`: it puts events into the queue.
+    /// Registers an observer and returns its number; `None` if the queue is gone. `events`: the
+    /// observer puts events into the queue.
     pub(crate) fn register(&self, observer: WakeArc<dyn Observer>, events: bool) -> Option<u64> {
         self.with_state(|state| {
             state.events |= events;
             // Relaxed: decided under the policy lock.
             let gone = self.gone.load(Ordering::Relaxed);
             let number = (!gone).then(unique)?;
-            // A clone: one that is refused is not dropped in here.
+            // A clone: a refused observer is not dropped in here.
             state.observers.insert(number, observer.clone());
             Some(number)
         })
     }
 
-    /// Tells an observer nothing more; it is to be dropped under no lock.
+    /// Unregisters an observer, which the caller must drop under no lock.
     pub(crate) fn unregister(&self, number: u64) -> Option<WakeArc<dyn Observer>> {
         self.with_state(|state| state.observers.remove(&number))
     }
 
-    /// So many idle groups are not worth forgetting to one who said `before`.
+    /// Changes an observer's bound of idle groups to `groups`; it was `before`.
     pub(crate) fn keep_idle(&self, groups: usize, before: usize) {
         // Relaxed: hints.
         let more = groups.wrapping_sub(before);
@@ -93,19 +92,19 @@ impl<T> Shared<T> {
         self.kept.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many groups are kept no more.
+    /// `groups` groups are no longer kept.
     pub(crate) fn let_go(&self, groups: usize) {
         self.kept.fetch_sub(groups, Ordering::Relaxed);
     }
 
-    /// Has observers forget what is idle, if they keep much. `makes`: one more group was
-    /// made; else a receive has found nothing. Under no lock.
+    /// Makes observers forget idle groups, if many are kept. `makes`: one more group was made;
+    /// otherwise a receive has found nothing. Under no lock.
     #[cold]
     pub(crate) fn trim(&self, makes: bool) {
         let relaxed = Ordering::Relaxed; // Hints.
         let trim_above = &self.trim_above[usize::from(makes)];
         let (kept, most) = (self.kept.load(relaxed), trim_above.load(relaxed));
-        // While one trims nobody else does.
+        // Only one thread trims at a time.
         let raised = || trim_above.compare_exchange(most, 2 * kept, relaxed, relaxed);
         if kept <= most || raised().is_err() {
             return;
@@ -114,12 +113,12 @@ impl<T> Shared<T> {
         for observer in all {
             observer.trim();
         }
-        // What is left is at work: it may double before the next look.
+        // The rest is busy: it may double before the next trim.
         let above = self
             .keep_idle
             .load(relaxed)
             .max(2 * self.kept.load(relaxed));
-        // A receive that finds nothing looks after a burst, and ends the senders' bound of it.
+        // A receive that finds nothing trims after a burst, and resets the senders' bound, too.
         let of_both = &self.trim_above[usize::from(makes)..];
         of_both.iter().for_each(|most| most.store(above, relaxed));
     }
@@ -150,8 +149,8 @@ impl<T> Side<T> {
         self.shared.id(self.group.key())
     }
 
-    /// One more in the same group, also if this one has ended and something
-    /// else keeps the group. `None` if it is gone.
+    /// One more conversation in the same group. The group may be kept by something else after
+    /// this side has ended. `None` if the group is gone.
     pub(crate) fn beside(&self) -> Result<Option<Conversation<T>>, Closed> {
         self.shared.with_state(|state| {
             state.open()?;
@@ -193,7 +192,7 @@ impl<T> Side<T> {
         self.shared.register(observer, true)
     }
 
-    /// Tells an observer that has [joined](Self::join) nothing any more. Under no lock.
+    /// Unregisters an observer that has [joined](Self::join). Under no lock.
     pub(crate) fn part(&self, number: u64) {
         drop(self.shared.unregister(number));
     }
@@ -237,7 +236,7 @@ impl<T> Side<T> {
     pub(crate) fn leave(&self, number: Option<u64>, reach: Reach, mark: impl FnOnce()) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
         let (taken, observer) = shared.with_state(|state| {
-            // Under the group's lock as well: what comes back asks there.
+            // Under the group's lock too: a message that comes back asks `wanted` under it.
             let mailbox = group.lock();
             mark();
             let waits = mailbox.has_within(reach);

@@ -1,4 +1,4 @@
-//! A look at the message that waits first in a group.
+//! Peeks: a look at the first waiting message of a group.
 
 use std::ops::Deref;
 
@@ -14,40 +14,39 @@ use super::refuse::{TryReceive, Why};
 use super::shared::Shared;
 use super::{GroupRef, Queue, special};
 
-/// The message that waits first in a group, to look at.
+/// A look at the first waiting message of a group.
 ///
-/// While it lives nobody receives from the group, as during a turn. The message
-/// waits all the same: it is in flight for no limit, and no attempt is counted.
-/// After the look the group stands in line where it stood; but if a delivery of
-/// it ended meanwhile, as the youngest.
+/// While it lives, nobody receives from the group, as during a turn. The message still waits:
+/// it does not count as in flight, and no attempt is counted. After the look the group returns
+/// to its old place in line; if a delivery of the group ended meanwhile, it becomes the
+/// youngest.
 ///
-/// [`drain`](Queue::drain) and [`shutdown`](Queue::shutdown) leave the message
-/// here; it waits again after the look, or is dropped if its queue or its side of
-/// a [dialog](crate::dialog) is gone by then. One that is forgotten (`mem::forget`)
-/// keeps its group for ever.
+/// [`drain`](Queue::drain) and [`shutdown`](Queue::shutdown) leave the message here. It waits
+/// again after the look, or is dropped if its queue or its side of a [dialog](crate::dialog) is
+/// gone by then. If a `Peek` is forgotten (`mem::forget`), its group stays for ever.
 #[must_use = "dropping it ends the look"]
 pub struct Peek<T> {
     shared: Arc<Shared<T>>,
     group: GroupRef<T>,
-    /// `None` only while it is dropped.
+    /// `None` only during its drop.
     taken: Option<Taken<T>>,
     holder: Holder,
 }
 
 impl<T> Queue<T> {
-    /// The [number](Peek::number) of the message that waits first in a group, and
-    /// how often it was delivered in vain. `None` if nothing waits.
+    /// The [number](Peek::number) of the first waiting message of a group, and how many
+    /// deliveries of it failed. `None` if nothing waits.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn peek(&self, group: GroupId) -> Result<Option<(u64, u32)>, Stale> {
         let head = self.find(group)?.lock().head();
         Ok(head.map(|head| (ordinal(head.place()), head.attempts)))
     }
 
-    /// Looks at the message that waits first in a group, whatever keeps the
-    /// group from being received: also if it is paused, poisoned or capped.
+    /// Looks at the first waiting message of a group, even if the group is paused, poisoned or
+    /// otherwise blocked.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -68,8 +67,8 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive::Held`] during a turn or another look of the group,
-    /// `Empty` if nothing waits in it, `Stale` if there is no such group.
+    /// [`TryReceive::Held`] during a turn or another look of the group, `Empty` if nothing
+    /// waits, `Stale` if the group is gone.
     pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, TryReceive> {
         let shared = self.shared();
         self.by_name(group, |state, group| {
@@ -83,7 +82,7 @@ impl<T> Queue<T> {
             mailbox.phase = Phase::Held;
             mailbox.flags |= PEEKED;
             let taken = group.take(&mut mailbox);
-            // It waits all the same.
+            // It still waits.
             group.add_waiting(1);
             mailbox.rare().peeked = taken.as_ref().map(Taken::head);
             state.place(&shared.submissions, group, &mut mailbox, Age::Same);
@@ -99,20 +98,20 @@ impl<T> Queue<T> {
 }
 
 impl<T> Peek<T> {
-    /// The group that it waits in.
+    /// The message's group.
     #[must_use]
     pub fn group(&self) -> GroupId {
         self.shared.id(self.group.key())
     }
 
-    /// Its number in order among the messages sent into the group; for an error of
-    /// a dialog, among the errors.
+    /// The message's number in order among the messages sent into the group; for an error of a
+    /// dialog, among the errors.
     #[must_use]
     pub fn number(&self) -> u64 {
         ordinal(self.taken().place())
     }
 
-    /// How often it was delivered in vain.
+    /// How many deliveries of the message failed.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.taken().attempts
@@ -142,7 +141,7 @@ impl<T> Drop for Peek<T> {
             mailbox.phase = Phase::Idle;
             mailbox.flags &= !PEEKED;
             if let Some(head) = mailbox.rare().peeked.take() {
-                // They may have been started anew.
+                // The attempts may have been reset.
                 taken.attempts = head.attempts;
             }
             group.remove_waiting(1);
@@ -156,7 +155,7 @@ impl<T> Drop for Peek<T> {
 }
 
 shows! {
-    /// Without the message, so that every look has it.
+    /// Without the message, so that it works for every type.
     impl<T> Peek<T>, |peek|
     group: peek.group(), number: peek.number(), attempts: peek.attempts()
 }

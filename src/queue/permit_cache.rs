@@ -1,27 +1,27 @@
-//! The permits of a capacity. Where it is large, threads cache some, so that not every
-//! message of every thread changes the same word.
+//! The permits of a capacity. If the capacity is large, threads cache permits, so that not
+//! every message changes the same word.
 //!
-//! State: a semaphore with a permit for each message that there is room for; and a few
-//! words, each for some threads: how many permits it has, or that it is shut.
+//! State: a semaphore with one permit for each message that there is room for; and a few words,
+//! each shared by some threads. A word has a number of permits, or is shut.
 //!
-//! Protocol: a thread takes from its word, and gives back to it. An empty word
-//! takes a chunk from the semaphore, a full one gives a chunk back. Whoever finds too
-//! little in the semaphore shuts all words, and has their permits given back to it:
-//! so nothing is refused while a word has them. Permits on their way between a word and the
-//! semaphore are in neither: meanwhile another may be refused for them. A shut word passes
-//! its threads on to the semaphore, until that has plenty again and nobody waits there.
+//! Protocol: a thread takes from its word and gives back to it. An empty word takes a chunk
+//! from the semaphore, a full one gives a chunk back. A thread that finds too few permits in
+//! the semaphore shuts all words, which returns their permits to the semaphore: so nothing is
+//! refused while a word has enough. Permits that move between a word and the semaphore are in
+//! neither, and another thread may be refused meanwhile. A shut word sends its threads to the
+//! semaphore, until the semaphore has plenty again and nobody waits there.
 //!
 //! Invariants:
-//! 1. What a word has is neither out nor available in the semaphore.
-//! 2. While somebody waits for permits all words are shut, or about to be, either by
-//!    the one that waits or by the one that opened a word.
+//! 1. Permits in a word are neither out nor available in the semaphore.
+//! 2. While somebody waits for permits, all words are shut or about to be shut, by the waiter
+//!    or by the thread that opened a word.
 //!
-//! The second rests on a race of two: who waits writes that it does (s1), and then looks
-//! at the words (s2); who opens a word writes that (o1), and then looks whether
-//! somebody waits (o2). Between the two steps of each is a fence, so that one sees the other.
+//! Invariant 2 rests on a race of two. The waiter registers itself (s1), then looks at the
+//! words (s2). The opener opens a word (o1), then looks for waiters (o2). Each has a fence
+//! between its two steps, so at least one sees the other.
 //!
-//! Memory ordering: giving back is Release and taking Acquire, on the words as on
-//! the semaphore; what moves between them is both.
+//! Memory ordering: giving back is Release, taking is Acquire, on the words as on the
+//! semaphore; moving a chunk is both.
 
 use crate::error::OutOfRange;
 use crate::limit::Bypass;
@@ -31,7 +31,7 @@ use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
 const WORDS: usize = model_size(8, 1);
 /// Permits that move at once. A word has fewer than two chunks.
 const CHUNK: u32 = model_size(32, 1) as u32;
-/// Of smaller capacities none are cached: all words have less than a quarter.
+/// Smaller capacities have no cache: all words together have less than a quarter of this.
 const LEAST: u32 = model_size(2048, 1) as u32;
 
 const SHUT: u32 = u32::MAX;
@@ -40,9 +40,9 @@ const SHUT: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct PermitCache {
     permits: Apart<Semaphore>,
-    /// All shut at first; none where the capacity is small.
+    /// All shut at first; `None` if the capacity is small.
     words: Option<Box<[Apart<AtomicU32>; WORDS]>>,
-    /// So many available permits are plenty.
+    /// Words may be opened while this many permits are available.
     plenty: u32,
 }
 
@@ -55,7 +55,7 @@ impl PermitCache {
         Ok(cache)
     }
 
-    /// One that caches none.
+    /// Without a cache.
     pub(super) fn without_words(capacity: u32) -> Result<Self, OutOfRange> {
         Ok(Self {
             permits: Apart(Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0))),
@@ -69,9 +69,9 @@ impl PermitCache {
         &self.permits.0
     }
 
-    /// Permits that are free, also in a word. Out of date when it is returned.
+    /// Free permits, including those in words. May be out of date when it is returned.
     pub(super) fn available(&self) -> i64 {
-        // Relaxed: out of date when it is read.
+        // Relaxed: may be out of date anyway.
         let have = self.words().map(|word| word.load(Ordering::Relaxed));
         let cached = have.filter(|&have| have != SHUT).map(i64::from);
         self.permits().available() + cached.sum::<i64>()
@@ -82,14 +82,13 @@ impl PermitCache {
         words.map(|word| &word.0)
     }
 
-    /// That of a thread.
     #[inline]
     fn word(&self, thread: u64) -> Option<&AtomicU32> {
         let words = self.words.as_ref()?;
         Some(&words[thread as usize % words.len()].0)
     }
 
-    /// Takes a permit if one is at hand and nobody who waits wants it. Under a lock, too.
+    /// Takes a permit if one is at hand and no waiter wants it. Allowed under a lock.
     #[inline(never)]
     pub(super) fn take_one(&self) -> bool {
         let Some(word) = self.word(thread_number()) else {
@@ -97,13 +96,13 @@ impl PermitCache {
         };
         match Self::take_of(word, 1) {
             Ok(_) => true,
-            // Not if the word is to be opened: then somebody may have to be served.
+            // Not if the word would have to be opened: then waiters may have to be served.
             Err(SHUT) => !self.permits().is_free(self.plenty.into()) && self.permits().take(1),
             Err(_) => false,
         }
     }
 
-    /// Takes permits, if nobody who waits wants them. Under a lock, too: whether who waits
+    /// Takes permits, unless waiters want them. Allowed under a lock; sets `serve` if waiters
     /// must be served after it.
     #[inline(never)]
     pub(super) fn take(&self, n: u32, serve: &mut bool) -> Result<(), TryAcquireError> {
@@ -119,14 +118,14 @@ impl PermitCache {
         }
     }
 
-    /// Takes permits that a word has.
+    /// Takes permits from a word.
     #[inline(always)]
     fn take_of(word: &AtomicU32, n: u32) -> Result<u32, u32> {
         let left = |have| match have {
             SHUT => None,
             _ => u32::checked_sub(have, n),
         };
-        // Relaxed: what is taken is acquired by the exchange.
+        // Relaxed: the exchange acquires.
         word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left)
     }
 
@@ -147,8 +146,8 @@ impl PermitCache {
         Ok(())
     }
 
-    /// Permits come back to the word of a thread or the semaphore. Under a lock: whether
-    /// who waits must be served after it.
+    /// Gives permits back, to the word of a thread or to the semaphore. Under a lock; returns
+    /// whether waiters must be served after it.
     #[inline]
     #[must_use]
     pub(super) fn put(&self, thread: u64, n: u32) -> bool {
@@ -161,12 +160,12 @@ impl PermitCache {
     #[inline]
     fn put_to(&self, word: &AtomicU32, n: u32) -> bool {
         let put = |have: u32| (n <= CHUNK && have < 2 * CHUNK - n).then(|| have + n);
-        // Release: done before it is taken.
+        // Release: done before the permits are taken again.
         let put = word.fetch_update(Ordering::Release, Ordering::Relaxed, put);
         put.is_err() && self.spill(word, n)
     }
 
-    /// [`put`](Self::put) where the word is shut, or gives a chunk back.
+    /// [`put`](Self::put) if the word is shut, or gives a chunk back.
     #[inline(never)]
     fn spill(&self, word: &AtomicU32, n: u32) -> bool {
         let spills = |have| have + n >= 2 * CHUNK;
@@ -176,14 +175,15 @@ impl PermitCache {
             _ if spills(have) => Some(have + n - CHUNK),
             _ => Some(have + n),
         };
-        // Acquire: what spills goes on with what was done under it.
+        // Acquire: a chunk that spills passes on what happened before its permits were given
+        // back.
         match word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, put) {
             Ok(had) => spills(had) && self.permits().put(CHUNK),
             Err(_) => self.permits().put(n) || self.open(word),
         }
     }
 
-    /// Opens a shut word if there is plenty. Whether who waits must be served.
+    /// Opens a shut word if there is plenty. Returns whether waiters must be served.
     #[must_use]
     fn open(&self, word: &AtomicU32) -> bool {
         if !self.permits().is_free(self.plenty.into()) {
@@ -196,8 +196,8 @@ impl PermitCache {
         opened.is_ok() && !self.permits().is_free(i64::MIN) && self.shut_word(word)
     }
 
-    /// Who found too little, or waits since (s1 of the header), has all words
-    /// shut: whether any was open. Whether who waits must be served then.
+    /// Shuts all words; called by a thread that found too few permits, or waits since (s1 of
+    /// the header). Returns whether any was open, and sets `serve` if waiters must be served.
     #[cold]
     pub(super) fn shut(&self, serve: &mut bool) -> bool {
         fence(Ordering::SeqCst);
@@ -211,7 +211,7 @@ impl PermitCache {
         found
     }
 
-    /// Shuts a word: whether who waits must be served with what it had.
+    /// Shuts a word. Returns whether its permits must be served to waiters.
     #[must_use]
     fn shut_word(&self, word: &AtomicU32) -> bool {
         match word.swap(SHUT, Ordering::AcqRel) {

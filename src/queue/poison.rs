@@ -1,9 +1,9 @@
-//! Suspended groups: which are poisoned, who is told of them, and how a group goes on:
-//! resumed, drained, without the message that failed, or when its pause is over.
+//! Poisoned groups and back-offs: who is told of them, and how a group goes on: resumed,
+//! drained, without its failed message, or after its pause.
 //!
-//! Invariant, under the policy lock: at the end of every event as many of those who
-//! wait for a poisoned group are notified as there are groups that nobody was told
-//! of, or all that wait if they are fewer; and all of them once the queue is finished.
+//! Invariant, under the policy lock: at the end of each event, one waiter for poisoned groups
+//! is notified for each group that nobody was told of, or all waiters if they are fewer. Once
+//! the queue is finished, all are notified.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,23 +22,23 @@ use super::state::State;
 use super::suspended::Suspended;
 use super::{GroupRef, Queue};
 
-/// A group that waits to be resumed, since a message of it failed too often.
+/// A group that waits to be resumed, since one of its messages failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned {
-    /// Its name.
+    /// The group's name.
     pub group: GroupId,
-    /// The [number](super::Peek::number) of that message.
+    /// The [number](super::Peek::number) of the failed message.
     pub message: u64,
-    /// How often it was delivered in vain.
+    /// How many deliveries of it failed.
     pub attempts: u32,
-    /// How many messages wait in the group, that one counted.
+    /// How many messages wait in the group, including the failed one.
     pub waiting: usize,
 }
 
 impl<T> Queue<T> {
-    /// The groups a message of which was delivered in vain as often as the
-    /// [`Builder`](super::Builder) allows, in the order in which they were poisoned.
-    /// O(poisoned groups).
+    /// The poisoned groups, in the order in which they were poisoned: those with a message of
+    /// which as many deliveries failed as the [`Builder`](super::Builder) allows. O(poisoned
+    /// groups).
     #[must_use]
     pub fn poisoned(&self) -> Vec<Poisoned> {
         let shared = self.shared();
@@ -49,14 +49,14 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for a poisoned group that nobody was told of. Each is told once, to one
-    /// wait, even if it was poisoned before there was one. A group that goes on before
-    /// anybody was told of it is left out.
+    /// Waits for a poisoned group that nobody was told of. Each is told once, to one wait, also
+    /// if it was poisoned before the wait began. A group that goes on before anybody was told
+    /// of it is left out.
     ///
-    /// Cancel safe: what a wait was woken for goes to the next.
+    /// Cancel safe: a wake-up passes to the next wait.
     ///
-    /// In a closed queue readers may be told [`NoMore::OnlyPoisoned`] before this wait has
-    /// seen to the group: they have to go on then, as shown there.
+    /// In a closed queue, readers may get [`NoMore::OnlyPoisoned`] before this wait has handled
+    /// the group. They must then go on, as `OnlyPoisoned` says.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -78,8 +78,8 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and
-    /// somebody was told of each poisoned group.
+    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and each poisoned
+    /// group was told to somebody.
     pub fn next_poisoned(&self) -> Wait<impl Op<Output = Result<Poisoned, NoMore>>> {
         Wait::new(NextPoisoned {
             shared: self.shared(),
@@ -87,16 +87,17 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Takes out the message that poisoned a group, and lets the group go on, as
-    /// [`resume`](Self::resume) does. `None` if the group is not poisoned, or
-    /// somebody looks at that message: then nothing has changed.
+    /// Takes out the message that poisoned a group, and lets the group go on, like
+    /// [`resume`](Self::resume). `None`, with nothing changed, if the group is not poisoned or
+    /// that message is being peeked at.
     ///
-    /// Cost: O(log n) under the queue's lock, whatever waits behind that message; and of those
-    /// that came back before, or have a tier, a step for each up to the last that failed.
+    /// Cost: O(log n) under the queue's lock, whatever waits behind that message. Of the
+    /// messages that came back before or have a tier, one step for each up to the last that
+    /// failed.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn take_failed(&self, group: GroupId) -> Result<Option<T>, Stale> {
         let shared = self.shared();
         self.by_name(group, |state, group| {
@@ -125,7 +126,7 @@ fn poisoned<T>(shared: &Shared<T>, state: &State<T>, key: GroupKey) -> Option<Po
 }
 
 impl<T> State<T> {
-    /// Notifies who is due; false if the batch is full and more are.
+    /// Notifies waiters by the invariant; false if the batch is full and more are due.
     #[cold]
     pub(super) fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
         let all = self.watchers.len();
@@ -167,7 +168,7 @@ impl<T> Op for NextPoisoned<'_, T> {
 
     fn cancel(&mut self) {
         self.shared.with_state(|state| {
-            // If it had been notified, the rule passes that on.
+            // If it had been notified, the invariant passes that on.
             let waker = state.watchers.withdraw(&mut self.ticket);
             state.discard_waker(waker);
         });
@@ -175,33 +176,33 @@ impl<T> Op for NextPoisoned<'_, T> {
 }
 
 impl<T> Queue<T> {
-    /// Lets a group go on that is poisoned or in back-off; false if it is
-    /// neither. From poison it comes back as the youngest, and the attempts of
-    /// all that waits in it start anew: O(messages) under the queue's lock.
+    /// Lets a poisoned group, or one in back-off, go on; false if it is neither. A poisoned
+    /// group becomes the youngest, and the attempts of all its waiting messages start at 0
+    /// again: O(messages) under the queue's lock.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn resume(&self, group: GroupId) -> Result<bool, Stale> {
         let shared = self.shared();
         self.by_name(group, |state, group| shared.resume(state, group))
     }
 
-    /// Takes out all that waits in a group, in order, and lets the group go on.
+    /// Takes out all waiting messages of a group, in order, and lets the group go on.
     ///
     /// # Errors
     ///
-    /// [`Stale`] if there is no such group any more.
+    /// [`Stale`] if the group is gone.
     pub fn drain(&self, group: GroupId) -> Result<Vec<T>, Stale> {
         let shared = self.shared();
         self.by_name(group, |state, group| shared.drain(state, group))
     }
 
-    /// Tells the time, since an origin of the caller's choice, and ends every
-    /// [back-off](super::Builder::back_off) that is over. Gives the time at which
-    /// to call it again, if any. An earlier time than the last changes nothing.
+    /// Sets the time, since an origin of your choice, and ends each
+    /// [back-off](super::Builder::back_off) that is over. Returns the time of the next call, if
+    /// one is needed. An earlier time than before changes nothing.
     ///
-    /// A [`Ticker`](crate::ticker::Ticker) does it by itself.
+    /// A [`Ticker`](crate::ticker::Ticker) calls this for you.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -258,8 +259,8 @@ impl<T> Shared<T> {
         self.take_out(state, group, true, |_| true)
     }
 
-    /// Takes out what waits in a group and `fits`, but for what somebody looks
-    /// at. The group goes on if it `resumes`, if the message that poisoned it was
+    /// Takes out waiting messages of a group that `fits` selects, except one that is being
+    /// peeked at. The group goes on if `resumes` is true, if the message that poisoned it was
     /// taken out, or if nothing waits any more.
     pub(super) fn take_out(
         &self,
@@ -285,8 +286,8 @@ impl<T> Shared<T> {
 }
 
 impl<T> State<T> {
-    /// Lets a locked group go on that is suspended; false if it is not. From
-    /// poison it comes back as the youngest, its attempts begun anew.
+    /// Lets a locked, suspended group go on; false if it is not suspended. A poisoned group
+    /// becomes the youngest, with its attempts reset.
     pub(super) fn go_on(&mut self, group: &GroupRef<T>, mailbox: &mut Mailbox<T>) -> (bool, Age) {
         let was = self.suspended.forget(group.key());
         let poisoned = mailbox.flags & POISONED != 0;

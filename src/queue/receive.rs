@@ -1,5 +1,4 @@
-//! The next turn of whichever group comes first, at once or as soon as there is
-//! one.
+//! Receives: the next turn of whichever group comes first.
 
 use std::mem::ManuallyDrop;
 use std::task::{Context, Poll};
@@ -17,16 +16,15 @@ use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
-    /// Waits for the next turn. The first receive that looks takes it; of those
-    /// that sleep, the one that has waited longest is woken first.
+    /// Waits for the next turn. The first receive that looks takes it; of those that sleep, the
+    /// one that has waited longest is woken first.
     ///
-    /// Cancel safe: a receive that was woken and is dropped passes the wake-up
-    /// on.
+    /// Cancel safe: if a receive was woken and is dropped, the wake-up passes on.
     ///
     /// # Errors
     ///
-    /// [`NoMore`] if the queue is closed, and nothing waits or is in flight but
-    /// in poisoned groups.
+    /// [`NoMore`] if the queue is closed, nothing is in flight, and nothing waits except in
+    /// poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
         Wait::new(Receiving::new(
@@ -47,18 +45,18 @@ impl<T> Queue<T> {
         Turn::claim(self.shared()).ok_or_else(|| self.shared().nothing())
     }
 
-    /// Waits for a turn, and claims up to `n` turns, at most 32, under one lock.
+    /// Waits for a turn, then claims up to `n` turns, at most 32, under one lock.
     ///
-    /// They are claimed in the order of rank at that moment: a bump that comes later
-    /// overtakes none of them. Each begins when the iterator gives it. Those that are
-    /// not asked for begin and end when the iterator is dropped: their groups
-    /// have used up their bumps, and are the youngest of their lanes.
+    /// The turns are claimed in the order of rank at that moment: a later bump overtakes none
+    /// of them. Each turn begins when the iterator gives it. When the iterator is dropped, its
+    /// remaining turns begin and end: their groups have used up their bumps, and become the
+    /// youngest of their lanes.
     ///
-    /// An `n` of 0 gives nothing, at once.
+    /// With `n` = 0 it gives nothing, at once.
     ///
     /// # Errors
     ///
-    /// As [`receive`](Self::receive).
+    /// Like [`receive`](Self::receive).
     #[inline]
     pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
         Wait::new(Receiving::new(self.shared(), n, Turns::claim, |turns| {
@@ -66,7 +64,7 @@ impl<T> Queue<T> {
         }))
     }
 
-    /// Up to `n` turns, at most 32, if there is one now. See
+    /// Up to `n` turns, at most 32, if there is at least one now. See
     /// [`receive_many`](Self::receive_many).
     ///
     /// # Errors
@@ -79,7 +77,7 @@ impl<T> Queue<T> {
 }
 
 impl<'q, T> Turn<'q, T> {
-    /// The next, if there is one.
+    /// The next turn, if there is one.
     #[inline(always)]
     fn claim(shared: &'q Arc<Shared<T>>) -> Option<Self> {
         let epoch = shared.epoch();
@@ -91,16 +89,16 @@ impl<'q, T> Turn<'q, T> {
 /// The most turns that are claimed under one lock.
 const MOST: usize = 32;
 
-/// Turns that were claimed together. See [`Queue::receive_many`]. Forgotten
-/// (`mem::forget`), those that were not asked for keep their groups for ever.
+/// Turns that were claimed together. See [`Queue::receive_many`]. If it is forgotten
+/// (`mem::forget`), the groups of the remaining turns stay claimed for ever.
 #[must_use = "what is not asked for is begun and ended"]
 pub struct Turns<'q, T> {
     shared: &'q Arc<Shared<T>>,
-    /// Those that are to come; dropped as turns.
+    /// Those still to come; dropped as turns.
     claimed: ManuallyDrop<[Option<GroupRef<T>>; MOST]>,
     next: usize,
     end: usize,
-    /// The queue's epoch, from before they were claimed.
+    /// The queue's epoch before they were claimed.
     epoch: u32,
 }
 
@@ -116,7 +114,7 @@ impl<'q, T> Turns<'q, T> {
         }
     }
 
-    /// Up to `n`, if there is one, or none is asked for.
+    /// Up to `n` turns, if there is one or `n` is 0.
     #[inline]
     fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Option<Self> {
         let mut turns = Self::none(shared);
@@ -124,13 +122,13 @@ impl<'q, T> Turns<'q, T> {
         (!turns.is_empty() || n == 0).then_some(turns)
     }
 
-    /// How many are still to come.
+    /// How many turns are still to come.
     #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.next
     }
 
-    /// Whether none is to come.
+    /// Whether no turn is to come.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -168,12 +166,12 @@ shows!(impl<T> Turns<'_, T>, |turns| left: turns.len());
 /// A wait for a turn, or for several: for `R`.
 pub struct Receiving<'q, T, R> {
     shared: &'q Arc<Shared<T>>,
-    /// So many turns at most.
+    /// The most turns.
     n: usize,
     ticket: Option<Ticket>,
-    /// What can be had at once.
+    /// Claims what can be claimed at once.
     claim: fn(&'q Arc<Shared<T>>, usize) -> Option<R>,
-    /// What these turns are given as.
+    /// What the turns are returned as.
     give: fn(Turns<'q, T>) -> R,
 }
 
@@ -218,8 +216,8 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
         self.claim().map(Ok)
     }
 
-    /// Looks for a moment whether something is submitted, before it stands in
-    /// line: while nobody sleeps, a send need not look whom to wake.
+    /// Spins for a moment until something is submitted, before it enqueues: while no receive
+    /// sleeps, a send need not wake any.
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.ticket.is_some() {
             return None;
@@ -269,8 +267,8 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
 }
 
 impl<T> State<T> {
-    /// Claims some of the next groups, into the first places, and says how many:
-    /// 0 only if none is eligible.
+    /// Claims some of the next groups into the first places, and returns how many: 0 only if no
+    /// group is eligible.
     #[inline(always)]
     fn claim_run(
         &mut self,
@@ -283,8 +281,8 @@ impl<T> State<T> {
         }
     }
 
-    /// Claims one after the other, until all that stand in line are in order again.
-    /// Where there are several lanes or levels it does not look whether they are.
+    /// Claims one group after the other, until the rest of the line is in order again. With
+    /// several lanes or levels it does not check for that.
     #[inline(never)]
     fn claim_ranked(
         &mut self,
@@ -333,7 +331,7 @@ impl<T> Shared<T> {
         group
     }
 
-    /// Fills `claimed` from the first on, as far as there are groups.
+    /// Fills `claimed` from the front, as far as there are eligible groups.
     #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock_to_claim();

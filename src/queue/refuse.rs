@@ -1,4 +1,4 @@
-//! What is refused, and why.
+//! Refusals and their reasons.
 
 use std::error::Error;
 use std::fmt;
@@ -7,78 +7,76 @@ use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 use crate::semaphore::TryAcquireError;
 use crate::shown::shows;
 
-/// Why there is no lane, no group in it, or no caller of a scheduler.
+/// Why a lane, a group or a caller of a scheduler could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneError {
     /// The queue is closed, or the scheduler.
     Closed,
-    /// A weight, a cap, a capacity or a limit is out of its range.
+    /// A weight, a cap, a capacity or a limit is out of range.
     OutOfRange(OutOfRange),
 }
 
-/// A message that was not taken, and why.
+/// A message that was refused, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T> {
-    /// What was to be sent.
+    /// The message.
     pub message: T,
-    /// Why it was not.
+    /// The reason.
     pub reason: SendReason,
 }
 
-/// Why a message was not taken.
+/// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendReason {
     /// The queue is closed, or gone.
     Closed,
-    /// The queue holds as many messages as its capacity, or the room is promised
-    /// to others.
+    /// The queue is at its capacity, or the rest of the room is promised to others.
     Full,
-    /// As many messages wait in the group as its
-    /// [capacity](super::Conversation::set_capacity), or the room is promised to others.
+    /// The group is at its [capacity](super::Conversation::set_capacity), or the rest of the
+    /// room is promised to others.
     GroupFull,
-    /// As many wait in the lane's groups as [its](super::Lane::set_capacity). Where the group
-    /// is full too, it is said of one of them.
+    /// The lane is at its [capacity](super::Lane::set_capacity). If the group is full too, this
+    /// or `GroupFull` is returned.
     LaneFull,
-    /// So many at once are more than the capacity of the queue, the lane or the group.
+    /// This many messages at once exceed the capacity of the queue, the lane or the group.
     AboveCapacity,
-    /// There is no room, and the thread that was to wait for it holds a turn
-    /// or a delivery of the queue: the room might never come.
+    /// There is no room, and the thread that would wait holds a turn or a delivery of this
+    /// queue: the room might never come.
     OwnQueue,
-    /// There was no room in time.
+    /// No room came free in time.
     TimedOut,
     /// An earlier message of the group is outstanding in a higher tier.
     TierGoesDown(TierGoesDown),
 }
 
-/// Why there is no turn now, of any group or of one that is asked for by name.
+/// Why there is no turn now: of any group, or of a group asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceive {
-    /// Nothing waits; or, where any group will do, limits keep all that waits.
+    /// Nothing waits. If any group would do: or limits block all that waits.
     Empty,
-    /// A turn of the group is live, or somebody looks at its first message.
+    /// A turn of the group is live, or its first message is being peeked at.
     Held,
-    /// Something waits in the group, and this keeps it.
+    /// A message waits in the group, and this blocks it.
     Blocked(Why),
-    /// The queue is closed, and this is why nothing comes: from the queue, or from
-    /// the group that is asked for.
+    /// The queue is closed, and nothing more comes from it, or from the group, for this reason.
     Closed(NoMore),
-    /// There is no such group any more.
+    /// The group is gone.
     Stale,
 }
 
 /// Why no turn of a group comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTurn {
-    /// There is no such group any more.
+    /// The group is gone.
     Stale,
-    /// The queue is closed, and this is why nothing comes from the group.
+    /// The queue is closed, and nothing more comes from the group for this reason.
     Closed(NoMore),
 }
 
-/// Why nothing comes from a closed queue, or from one of its groups, when nothing
-/// is in flight and nothing waits that could be received. What waits in a paused
-/// group, in back-off or in a closed tier could: a receive waits for it.
+/// Why nothing more comes from a closed queue, or from one of its groups: nothing is in flight,
+/// and nothing waits that could be received. Messages in a paused group, in back-off or in a
+/// closed tier could be: a receive waits for them.
 ///
 /// ```
 /// use conversant::limit::Limit;
@@ -95,9 +93,8 @@ pub enum NoTurn {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A reader that is told `OnlyPoisoned` sees to what failed and goes on, also where another
-/// thread waits for [poisoned groups](super::Queue::next_poisoned): that one may not have
-/// been as quick.
+/// A reader that gets `OnlyPoisoned` must handle the failed messages and go on, even if another
+/// thread waits for [poisoned groups](super::Queue::next_poisoned): that thread may be later.
 ///
 /// ```
 /// use conversant::limit::Limit;
@@ -131,37 +128,36 @@ pub enum NoTurn {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoMore {
-    /// Nothing is left. Nothing will ever come: this answer is final.
+    /// Nothing is left, and nothing will ever come: this answer is final.
     Drained,
-    /// Messages are left in poisoned groups alone. None comes by itself. After a
-    /// [`resume`](super::Queue::resume) of such a group all its messages come; after
-    /// the message that poisoned it was taken out, those that are left. Then the
-    /// queue can be received from again. When the last message is taken out it is
-    /// drained.
+    /// Only messages in poisoned groups are left, and none comes by itself. After a
+    /// [`resume`](super::Queue::resume) of such a group all its messages come; after its failed
+    /// message was taken out, the others come. Then the queue can be received from again. When
+    /// the last message is taken out, the queue is drained.
     OnlyPoisoned,
 }
 
-/// What keeps a group's first message waiting.
+/// What blocks a group's first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
     /// Nothing waits.
     Idle,
-    /// A turn of the group is live, or somebody looks at its first message.
+    /// A turn of the group is live, or its first message is being peeked at.
     Held,
-    /// A message of the group failed too often: it waits to be resumed.
+    /// A message of the group failed too often: the group waits to be resumed.
     Poisoned,
-    /// A message of the group failed: it waits for its next attempt.
+    /// A message of the group failed: the group waits for its next attempt.
     BackingOff,
     /// The group's limit is 0.
     Paused,
     /// As many as the group's limit allows are in flight.
     Limit,
-    /// Another tier of the lane is open, or its own drains for a lower one.
+    /// Another tier of the lane is open, or the group's tier drains for a lower one.
     Tier,
     /// As many as the lane's cap allows are in flight.
     Cap,
-    /// Nothing: the next receives take it.
+    /// Nothing: a next receive takes it.
     InLine,
 }
 
@@ -217,7 +213,7 @@ impl<T> SendError<[T; 1]> {
 }
 
 shows! {
-    /// Without the message, so that any message can be unwrapped on.
+    /// Without the message, so that `unwrap` works for every message type.
     impl<T> SendError<T>, |error| reason: error.reason
 }
 

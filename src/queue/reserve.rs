@@ -1,4 +1,4 @@
-//! Room that is kept for a message before there is one.
+//! Room that is reserved for a later message.
 
 use crate::group::{Admitted, CLOSED};
 use crate::shown::shows;
@@ -9,8 +9,8 @@ use super::handles::Conversation;
 use super::refuse::{SendError, SendReason};
 use super::sending::{Sending, Steps};
 
-/// Room for one message of a [`Conversation`], which can then be sent at once. Dropped
-/// unused, the room is given back.
+/// Room for one message of a [`Conversation`], which can be sent at once. Given back if it is
+/// dropped unused.
 #[must_use = "dropped, the room is given back"]
 pub struct Reserved<'a, T> {
     conversation: &'a Conversation<T>,
@@ -23,8 +23,8 @@ pub type Reserve<'a, T> =
 
 impl<T> Conversation<T> {
     /// Waits until there is room for a message in the group, its lane and the queue, and
-    /// keeps it: for a message that is costly to make, or is sent where nobody can wait. All
-    /// that is said of [`send_wait`](Self::send_wait) holds.
+    /// reserves it: for a message that is costly to make, or is sent where nobody can wait.
+    /// Waits like [`send_wait`](Self::send_wait), with the same guarantees.
     ///
     /// ```
     /// use conversant::limit::Limit;

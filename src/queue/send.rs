@@ -1,7 +1,7 @@
 //! Sends that do not wait.
 //!
-//! A plain send takes its group's lock, and submits a token if it made the
-//! group ready. A flag of the group sends it through the policy lock.
+//! A plain send takes its group's lock, and submits a token if it made the group ready. If the
+//! group has a flag that matters, the send takes the policy lock.
 
 use crate::error::TierGoesDown;
 use crate::group::{
@@ -22,43 +22,42 @@ use super::state::State;
 use super::submissions::Posted;
 
 impl<T> Conversation<T> {
-    /// Sends a message, in the tier of the group's last one (0 before the
-    /// first). Never waits for a reader, also while the group is held.
+    /// Sends a message, in the tier of the group's last message (0 if there was none). Never
+    /// waits for a reader, even if one holds the group.
     ///
-    /// What was done before the send is seen by whoever receives the message.
+    /// What happened before the send is visible to the receiver of the message.
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message, if the queue is closed, or it, the group or the lane
-    /// is full.
+    /// [`SendError`] with the message, if the queue is closed, or the queue, the group or the
+    /// lane is full.
     #[inline(always)]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         let queue = || self.pin.queue();
         Shared::send_holding(&self.pin, queue, message, ())
     }
 
-    /// Sends a message in a tier: it is received when all that had arrived in
-    /// lower tiers of the same lane is done. Endless arrivals in a lower tier
-    /// hold it back for ever.
+    /// Sends a message in a tier: it is received when all messages that had arrived in lower
+    /// tiers of the same lane are done. Endless arrivals in a lower tier block it for ever.
     ///
     /// The first send in a tier other than 0 costs O(groups of the queue); from
     /// then on each step of that lane takes the policy lock.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); and if an earlier message of the group is
-    /// outstanding in a higher tier, for which this one would wait for ever.
+    /// Like [`send`](Self::send); and if an earlier message of the group is outstanding in a
+    /// higher tier: this one would wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
         self.pin.queue().send_one(to, message, ())
     }
 
-    /// Sends all of them as [`send`](Self::send) would, with nothing of others
-    /// in between: all or none. The iterator is run first, without the lock.
+    /// Sends all messages or none, like [`send`](Self::send), with no message of others between
+    /// them. The iterator runs first, without the lock.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send), with all the messages.
+    /// Like [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages = Vec::from_iter(messages);
         self.pin.queue().send_new((&self.pin, None), messages, ())
@@ -74,13 +73,13 @@ pub(crate) trait Messages<T>:
 impl<T, M: AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>> Messages<T> for M {}
 
 impl<T> Mailbox<T> {
-    /// Whether a send is an append, and a token if the group was idle.
+    /// Whether a send only appends, and submits a token if the group was idle.
     #[inline]
     pub(super) fn sends_plainly(&self) -> bool {
         self.flags == 0 || self.flags & SEND_SPECIAL == 0 && self.appends()
     }
 
-    /// Whether a message may be sent in a tier, with some or none `outstanding`.
+    /// Checks that a message may be sent in a tier, given whether others are `outstanding`.
     pub(super) fn check_tier(
         &self,
         tier: Option<u32>,
@@ -93,7 +92,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// The same, but for what makes a send special.
+    /// The same, without the flags of [`SEND_SPECIAL`].
     #[inline]
     fn appends(&self) -> bool {
         match self.phase {
@@ -104,8 +103,8 @@ impl<T> Mailbox<T> {
 }
 
 impl<T> Shared<T> {
-    /// Sends a message; `held`, a lock, is dropped when the message has its
-    /// place, before any waker runs.
+    /// Sends a message. `held`, a lock, is dropped when the message has its place, before any
+    /// waker runs.
     #[inline(always)]
     pub(super) fn send_holding<'a, H>(
         group: &GroupRef<T>,
@@ -128,8 +127,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sends in the plain case, if a permit is at hand or none is needed; else gives the
-    /// message back.
+    /// Sends in the plain case, if a permit is at hand or none is needed; otherwise returns the
+    /// message.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
@@ -144,7 +143,7 @@ impl<T> Shared<T> {
         Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
     }
 
-    /// Sends what could not be sent at once, and has no permit yet.
+    /// Sends a message that could not be sent at once and has no permit yet.
     #[cold]
     #[inline(never)]
     pub(crate) fn send_one<H>(
@@ -157,8 +156,8 @@ impl<T> Shared<T> {
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has no room yet. That of a queue with a capacity is taken last, so that
-    /// what its group or lane refuses takes none from others.
+    /// Sends messages that have no room yet. The queue's permits are taken last, so that a
+    /// refusal by the group or the lane takes none from others.
     fn send_new<M: Messages<T>, H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
@@ -183,13 +182,13 @@ impl<T> Shared<T> {
             }
         };
         if serve {
-            // `held` is released.
+            // `held` is released already.
             self.capacity.serve();
         }
         sent
     }
 
-    /// [`send_granted`](Self::send_granted) of one message.
+    /// [`send_granted`](Self::send_granted) for one message.
     #[inline(always)]
     pub(crate) fn send_one_granted<H>(
         &self,
@@ -202,7 +201,7 @@ impl<T> Shared<T> {
         sent.map_err(SendError::single)
     }
 
-    /// Sends what has its room in the queue, in a tier if one is said.
+    /// Sends messages that have their room in the queue, in a tier if one is given.
     #[inline(always)]
     pub(crate) fn send_granted<M: Messages<T>, H>(
         &self,
@@ -241,8 +240,8 @@ impl<T> Shared<T> {
         })
     }
 
-    /// The group's `queue` is asked for only where it is needed: it stands on another
-    /// cache line. `note`: has a look at the group once the message is its last.
+    /// Calls `queue` only if it needs it, since the queue is on another cache line. `note`
+    /// looks at the group when the message is its last.
     #[inline(always)]
     pub(super) fn send_plainly<'a>(
         group: &GroupRef<T>,
@@ -266,8 +265,8 @@ impl<T> Shared<T> {
         Ok(queue().submit(group, &mut mailbox, false))
     }
 
-    /// Sends by every rule what has its room in the queue, as an event, in which `held` is
-    /// dropped.
+    /// Sends messages that have their room in the queue, by every rule, as an event in which
+    /// `held` is dropped.
     #[cold]
     fn send_special<M: Messages<T>, H>(
         &self,
@@ -305,7 +304,7 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// Sends in the plain case but for capacities, or gives the message back.
+    /// Sends if only capacities make the send special; otherwise returns the message.
     fn send_bounded<M: Messages<T>>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
@@ -325,7 +324,7 @@ impl<T> Shared<T> {
         Ok(self.submit(group, &mut mailbox, false))
     }
 
-    /// Puts messages last in a group, by every rule, with this room in its group and lane.
+    /// Appends messages to a group, by every rule. `parts` is their room in the group and lane.
     pub(super) fn put<M: Messages<T>>(
         &self,
         state: &mut State<T>,
@@ -355,8 +354,8 @@ impl<T> Shared<T> {
         Ok(())
     }
 
-    /// Has a lane count its tiers from now on. What waits and what is in flight
-    /// in it stands in tier 0.
+    /// Makes a lane count its tiers from now on. What waits or is in flight in it counts in
+    /// tier 0.
     fn use_tiers(&self, state: &mut State<T>, lane: LaneKey) {
         let index = lane.index();
         if !state.lanes.use_tiers(index) {

@@ -1,8 +1,8 @@
-//! Sends to many groups by one call.
+//! Sends to many groups in one call.
 //!
-//! Protocol: a few messages are pulled from the user's iterator, and their
-//! groups fetched. Then each is sent as if alone, and who sleeps is woken once
-//! for all of them: nothing of the user's runs between a send and its wake.
+//! Protocol: pull a few messages from the user's iterator and prefetch their groups. Then send
+//! each as if alone, and wake sleepers once for all of them: no user code runs between a send
+//! and its wake.
 
 use std::ptr;
 
@@ -14,19 +14,18 @@ use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
 use super::submissions::Posted;
 
-/// Messages, and what each is sent on.
+/// Messages, each with the conversation that sends it.
 pub type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
 
-/// So many are pulled before they are sent: their groups come meanwhile.
+/// How many messages are pulled before they are sent; their groups are prefetched meanwhile.
 const WINDOW: usize = model_size(16, 2);
 
 impl<T> Queue<T> {
-    /// Sends each message on its conversation, as
-    /// [`send`](Conversation::send) would, in their order, up to the first that
-    /// is refused. The iterator is run up to 16 messages ahead, without a lock.
+    /// Sends each message on its conversation, in order, like [`send`](Conversation::send), up
+    /// to the first refusal. The iterator runs up to 16 messages ahead, without a lock.
     ///
-    /// Cheaper than `send` for each: groups are fetched ahead, and receives woken
-    /// once for several messages.
+    /// Cheaper than one `send` each: groups are prefetched, and receives are woken once for
+    /// several messages.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -43,13 +42,13 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the first that is refused, as `send` would refuse it,
-    /// and all after it, to the end of the iterator: what was sent has no hole.
+    /// [`SendError`] with the first refused message and all after it, to the end of the
+    /// iterator: what was sent has no gap.
     ///
     /// # Panics
     ///
-    /// If a conversation is another queue's, or the iterator panics. What was
-    /// pulled and not yet sent, at most 16 messages, is dropped; all before is sent.
+    /// If a conversation belongs to another queue, or the iterator panics. Messages that were
+    /// pulled and not yet sent, at most 16, are dropped; all before them are sent.
     pub fn send_many<'a>(
         &self,
         messages: impl IntoIterator<Item = (&'a Conversation<T>, T)>,
@@ -81,7 +80,7 @@ impl<T> Queue<T> {
 }
 
 impl<T> Shared<T> {
-    /// Sends up to the first that is refused, and wakes for those sent.
+    /// Sends up to the first refusal, and wakes sleepers for what was sent.
     #[inline]
     fn send_each<'a>(
         &self,

@@ -7,10 +7,10 @@ use super::handles::Conversation;
 use super::refuse::SendError;
 use super::sending::{SendGranted, Sending, Steps};
 
-/// The conversation on which a message goes; with its tier, if one is said.
+/// The conversation that sends a message, and its tier, if one was set.
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
 
-/// The wait for room of `M`, one message or several, on a conversation.
+/// The wait for room for `M`, one message or several, on a conversation.
 type ToSend<'a, T, M> = Sending<'a, On<'a, T>, M, Result<(), SendError<M>>>;
 
 /// The wait of [`Conversation::send_wait`].
@@ -20,13 +20,12 @@ pub type SendWait<'a, T> = ToSend<'a, T, T>;
 pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
 
 impl<T> Conversation<T> {
-    /// Sends a message as soon as there is room for it in the group, its lane and the queue,
-    /// for which it waits one after the other; in the tier of the group's last message
-    /// then, or of that which [`in_tier`](Wait::in_tier) says.
+    /// Waits for room in the group, then in its lane, then in the queue, and sends the message
+    /// as soon as it has all three. The tier is that of the group's last message at that
+    /// moment, or the one set with [`in_tier`](Wait::in_tier).
     ///
-    /// Sends that wait are served in the order in which they began to; an
-    /// immediate [`send`](Self::send) is refused as long as those in line want
-    /// the room.
+    /// Waiting sends are served in the order in which they began to wait. An immediate
+    /// [`send`](Self::send) is refused as long as waiters want the room.
     ///
     /// ```
     /// # use conversant::limit::Limit;
@@ -53,21 +52,19 @@ impl<T> Conversation<T> {
     ///
     /// # Handlers
     ///
-    /// The room may depend on a thread that has received a turn of this very
-    /// queue, while that turn or a delivery of it lives: where such a thread's
-    /// [`wait()`](Wait::wait) would have to wait, it gives the message back as
-    /// [`SendReason::OwnQueue`]. Moving the turn or the delivery to another thread
-    /// does not change whose it is: that other thread waits, for ever if such threads
-    /// hold all the room. A wait with a deadline, or of a task, waits in either case.
+    /// The room may depend on a thread that has received a turn of this queue, while that turn
+    /// or a delivery of it lives. If such a thread would have to block in
+    /// [`wait()`](Wait::wait), the wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). The
+    /// thread that received a turn or delivery counts, even after it is moved to another
+    /// thread: that other thread blocks, for ever if such threads hold all the room. A wait
+    /// with a deadline, or of a task, waits in either case.
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped has sent nothing: the message is dropped, and room
-    /// that was promised to it goes to the next. Where a drop or
-    /// [`wait_timeout`](Wait::wait_timeout) would lose the message,
-    /// [`into_message`](Wait::into_message) and
-    /// [`give_back_after`](Wait::give_back_after) give it back; in a task, time out a
-    /// reference:
+    /// A dropped wait has sent nothing: its message is dropped, and room promised to it goes to
+    /// the next. If you do not want to lose the message, by a drop or by
+    /// [`wait_timeout`](Wait::wait_timeout), use [`into_message`](Wait::into_message) or
+    /// [`give_back_after`](Wait::give_back_after); in a task, put the time-out on a reference:
     ///
     /// ```
     /// # use conversant::queue::Queue;
@@ -85,17 +82,17 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// One that is told that there is room and never polled keeps its own room, and no more.
+    /// A wait that is granted room and never polled keeps its own room, and no more.
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message if the queue is closed, before or meanwhile;
-    /// if an earlier message of the group is outstanding in a higher tier by
-    /// then; and by the rule above.
+    /// [`SendError`] with the message: if the queue is closed, before or meanwhile; if an
+    /// earlier message of the group is then outstanding in a higher tier; or by the rule for
+    /// handlers above.
     ///
     /// # Cost
     ///
-    /// As [`send`](Self::send) where there is room.
+    /// Like [`send`](Self::send) if there is room.
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         self.when_there_is_room(1, message, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);
@@ -106,13 +103,13 @@ impl<T> Conversation<T> {
         })
     }
 
-    /// As [`send_wait`](Self::send_wait), for several messages as one, with
-    /// nothing of others in between. The iterator is run at once.
+    /// Like [`send_wait`](Self::send_wait), for several messages as one, with no message of
+    /// others between them. The iterator runs at once.
     ///
     /// # Errors
     ///
-    /// As [`send_wait`](Self::send_wait), with all the messages; and at once if
-    /// they are more than the queue's capacity.
+    /// Like [`send_wait`](Self::send_wait), with all the messages; and at once if there are
+    /// more of them than the queue's capacity.
     pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
         let messages = Vec::from_iter(messages);
         self.when_there_is_room(messages.len(), messages, |(tier, by), message, granted| {

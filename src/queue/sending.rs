@@ -1,7 +1,7 @@
-//! The wait for room, and then what it is for: a send, room kept for one, a job, a task.
+//! The wait for room, and then its purpose: a send, a reservation, a job, a task.
 //!
-//! Invariant: what is to be sent stays in its wait, with the room that it was given, until
-//! nothing of the user's can panic any more.
+//! Invariant: what is to be sent stays in its wait, with the room granted to it, until no user
+//! code can panic any more.
 
 use std::mem::take;
 use std::task::{Context, Poll, Waker, ready};
@@ -15,14 +15,14 @@ use super::bounds::{Admission, Bound, Granted};
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
-/// A wait for room for a message `M`, or several, on a conversation or by key; or for
-/// what else stands in a queue. `O` is what it is sent by, `R` what comes of it.
+/// A wait for room for one or more messages `M`: on a conversation, by key, or for what else is
+/// in a queue. `O` is the sender, `R` the result.
 pub struct Sending<'a, O, M, R> {
-    /// What it is sent by, and what is to be sent; `None` once it is sent or given back.
+    /// The sender and what it sends; `None` once it is sent or given back.
     pending: Option<(O, M)>,
     capacity: &'a Capacity,
     messages: usize,
-    /// `None` where there is always room, and once it has its permits.
+    /// `None` if there is always room, and once it has its permits.
     request: Option<Acquire<&'a Semaphore>>,
     permits: Permits<'a>,
     /// What it waits for before the queue.
@@ -31,27 +31,28 @@ pub struct Sending<'a, O, M, R> {
     asleep: bool,
 }
 
-/// How something is sent that waits for room.
+/// How to send something that waits for room.
 pub(crate) struct Steps<'a, O, M, R> {
-    /// The capacities of a group and a lane in which it needs room.
+    /// The capacity of a group or a lane in which it needs room.
     pub(crate) bound: Bound<O>,
-    /// If its permits are taken by the send itself: sends it before it was ever in line, or
-    /// gives it back where there is no room.
+    /// For a send that takes its own permits: sends it before it was ever in line, or returns
+    /// it if there is no room.
     pub(crate) at_once: Option<SendAtOnce<O, M, R>>,
-    /// Before it is sent: what may panic.
+    /// Runs before the send: what may panic.
     pub(crate) prepare: fn(&mut O),
     /// Sends it with its room, or gives it back for a reason.
     pub(crate) send: SendGranted<'a, O, M, R>,
-    /// Told how the wait goes: true if it is to give up, as one that waits for itself.
+    /// Told how the wait goes. Returns true if the wait must give up, since it would wait for
+    /// itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
 }
 
 type SendAtOnce<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
 
-type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
+pub(super) type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
 
 impl<'a, O, M, R> Steps<'a, O, M, R> {
-    /// One step.
+    /// Only a send.
     pub(crate) fn new(send: SendGranted<'a, O, M, R>) -> Self {
         Self {
             bound: |_, _| None,
@@ -65,12 +66,12 @@ impl<'a, O, M, R> Steps<'a, O, M, R> {
 
 /// How a wait for room goes.
 pub(crate) enum Pause<'a> {
-    /// It waits: whatever has come free and was not given back is given back now.
+    /// It waits: free permits that were not yet given back must be given back now.
     Waits,
-    /// Its thread is about to sleep without a deadline, until this waker is woken; its place
-    /// in line.
+    /// Its thread is about to sleep without a deadline, until this waker is woken. The ticket
+    /// is its place in line.
     Sleeps(Ticket, &'a Waker),
-    /// That is over.
+    /// The sleep is over.
     Over,
 }
 
@@ -100,14 +101,14 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         self.pending.take().expect("what has not been sent is here")
     }
 
-    /// Sends it, if there is room now and nobody waits for it.
+    /// Sends it, if there is room now that no waiter wants.
     fn send_at_once(&mut self, send: SendAtOnce<O, M, R>) -> Option<R> {
         let (by, message) = self.pending();
         let sent = send(by, message);
         sent.map_err(|back| self.pending = Some(back)).ok()
     }
 
-    /// It has these permits, and all else that it needs.
+    /// Sends it with these permits; it has everything else that it needs.
     fn send_with(&mut self, permits: Permits<'a>) -> R {
         self.unblock();
         self.permits = permits;
@@ -127,13 +128,13 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         (self.steps.send)(by, message, Ok(granted))
     }
 
-    /// Whether it is to give up.
+    /// Tells the pause. Whether to give up.
     fn tell(&self, pause: Pause<'_>) -> bool {
         let pending = self.pending.as_ref();
         pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))
     }
 
-    /// It leaves the line, if it is in it, and gives the message back.
+    /// Leaves the line, if it is in it, and gives the message back.
     fn leave(&mut self, reason: SendReason) -> R {
         self.cancel();
         self.unblock();
@@ -161,7 +162,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         Some(self.send_with(permits))
     }
 
-    /// For a thread that waits without a deadline: the rule of handlers.
+    /// For a thread that waits without a deadline: the rule for handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.capacity.is_own() {
             let mut cx = Context::from_waker(Waker::noop());
@@ -238,29 +239,28 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
 }
 
 impl<O, M, R> Wait<Sending<'_, O, M, R>> {
-    /// Gives up, and gives back what was not sent; nothing if it was sent, or
-    /// given back before.
+    /// Gives up, and returns what was not sent; `None` if it was sent or given back before.
     pub fn into_message(mut self) -> Option<M> {
         self.cancel();
         let (_, message) = self.op_mut().pending.take()?;
         Some(message)
     }
 
-    /// As [`wait_timeout`](Wait::wait_timeout), but the message comes back.
+    /// Like [`wait_timeout`](Wait::wait_timeout), but a time-out returns the message.
     ///
     /// # Errors
     ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
+    /// The errors of the wait, and [`SendReason::TimedOut`].
     pub fn give_back_after(self, timeout: Duration) -> R {
         // The clock is read only by a wait that must wait.
         self.give_back(|| Instant::now().checked_add(timeout))
     }
 
-    /// As [`wait_deadline`](Wait::wait_deadline), but the message comes back.
+    /// Like [`wait_deadline`](Wait::wait_deadline), but a time-out returns the message.
     ///
     /// # Errors
     ///
-    /// As the wait itself, and [`SendReason::TimedOut`].
+    /// The errors of the wait, and [`SendReason::TimedOut`].
     pub fn give_back_at(self, deadline: Instant) -> R {
         self.give_back(|| Some(deadline))
     }
@@ -272,7 +272,7 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
 }
 
 impl<O, M, R> Wait<Sending<'_, (Option<u32>, O), M, R>> {
-    /// Sends it in this tier. See [`Conversation::send_in`].
+    /// Sets the tier. See [`send_in`](super::Conversation::send_in).
     pub fn in_tier(mut self, tier: u32) -> Self {
         if let Some(((to, _), _)) = &mut self.op_mut().pending {
             *to = Some(tier);

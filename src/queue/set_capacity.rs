@@ -1,4 +1,4 @@
-//! How the capacities of groups and lanes are set.
+//! Setting the capacities of groups and lanes.
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;
@@ -7,9 +7,9 @@ use super::bounds::checked;
 use super::handles::{Change, Conversation, Group, Lane};
 
 impl<T> Lane<T> {
-    /// How many messages may wait in all groups of this lane together, beside what the
-    /// [queue](super::Builder::capacity) may hold; no limit at first. All that is said of
-    /// [`Conversation::set_capacity`] holds.
+    /// Sets how many messages may wait in all groups of this lane together, beside the
+    /// [queue's](super::Builder::capacity) capacity; no limit at first. Otherwise like
+    /// [`Conversation::set_capacity`].
     ///
     /// Cost: O(groups of the queue) for the first capacity and for none, and some 150 bytes
     /// in each group of the lane.
@@ -29,7 +29,7 @@ impl<T> Lane<T> {
 }
 
 impl<T> Group<T> {
-    /// As [`Conversation::set_capacity`].
+    /// Like [`Conversation::set_capacity`].
     ///
     /// # Errors
     ///
@@ -42,22 +42,21 @@ impl<T> Group<T> {
 }
 
 impl<T> Conversation<T> {
-    /// How many messages may wait in its group, beside what the
-    /// [queue](super::Builder::capacity) and its [lane](Lane::set_capacity) may hold; no
-    /// limit at first. So a customer who is not served fills its own group and no more,
-    /// and room is left in the queue for all others.
+    /// Sets how many messages may wait in the group, beside the capacities of the
+    /// [queue](super::Builder::capacity) and the [lane](Lane::set_capacity); no limit at first.
+    /// A customer who is not served then fills only its own group, and the queue has room for
+    /// all others.
     ///
-    /// What waits is what was sent and is not in flight: a message that a turn takes out
-    /// makes room, as in a bounded channel, and one that is given back waits again,
-    /// whether there is room or not. Those of a poisoned group wait, and so does one that
-    /// somebody looks at. A full group refuses what is sent at once, as
-    /// [`GroupFull`](super::SendReason::GroupFull), and what waits to be
-    /// [sent](Self::send_wait) or [reserved](Self::reserve) has room in its order, first in
-    /// the group, then in the lane, then in the queue.
+    /// A message waits if it was sent and is not in flight. As in a bounded channel, a message
+    /// that a turn takes out makes room; a message that is given back waits again, whether
+    /// there is room or not. Messages of a poisoned group wait, and so does one that is being
+    /// peeked at. A full group refuses a send at once with
+    /// [`GroupFull`](super::SendReason::GroupFull). Waiting [sends](Self::send_wait) and
+    /// [reservations](Self::reserve) get room in their order: first in the group, then in the
+    /// lane, then in the queue.
     ///
-    /// It may be changed at any time. Lowering it takes nothing out; 0 lets nothing in,
-    /// until it is raised. A send that is on its way when the first capacity is set may go
-    /// past it.
+    /// The capacity may be changed at any time. Lowering it takes nothing out; 0 lets nothing
+    /// in until it is raised. A send under way when the first capacity is set may exceed it.
     ///
     /// ```
     /// use conversant::prelude::*;
@@ -80,14 +79,14 @@ impl<T> Conversation<T> {
     ///
     /// # Handlers
     ///
-    /// Who holds the turn of a full group and waits for room in it waits for itself, for
-    /// ever. In a queue with a capacity of its own [`wait()`](crate::wait::Wait::wait) gives
-    /// [`OwnQueue`](super::SendReason::OwnQueue) then.
+    /// A reader that holds the turn of a full group and waits for room in it waits for itself,
+    /// for ever. In a queue with a capacity of its own, [`wait()`](crate::wait::Wait::wait)
+    /// then returns [`OwnQueue`](super::SendReason::OwnQueue).
     ///
     /// # Cost
     ///
-    /// O(1) under the queue's lock. From then on a send into the group costs two short locks
-    /// and one exchange of a word more, and a message that is taken out an addition.
+    /// O(1) under the queue's lock. From then on each send into the group costs two more short
+    /// locks and one more exchange of a word, and each message taken out one addition.
     ///
     /// # Errors
     ///

@@ -1,22 +1,19 @@
 //! A queue's policy lock, and what follows from each event under it.
 //!
-//! Protocol: every event is [`Shared::with_state`]: lock, take in what was
-//! submitted, change, wake whom the waking rule says, unlock, and then run the
-//! wakers and drop what is the user's. Plain steps do not come here: they take
-//! their group's lock and submit tokens.
+//! Protocol: each event is one [`Shared::with_state`]: lock, take in the submissions, change,
+//! wake by the waking rule, unlock; then run the wakers and drop what is the user's. Plain
+//! steps do not come here: they take their group's lock and submit tokens.
 //!
-//! Order of locks: policy, group, submissions. A sender takes group, then
-//! submissions; nobody holds two groups. Of a capacity nothing is served under
-//! any of them.
+//! Order of locks: policy, group, submissions. A sender takes group, then submissions. Nobody
+//! holds two groups. Waiters for a capacity are served under none of these locks.
 //!
 //! Invariants:
-//! 1. The waking rule: at the end of an event at least as many receives are
-//!    notified as turns could begin, or all that wait if they are fewer; and
-//!    all of them once the queue is finished. Receives by name have a rule of
-//!    their own, and so have those who wait for a poisoned group.
-//! 2. Nothing of the user's runs under a lock: messages go in and come out as
-//!    values, wakers into the batch.
-//! 3. While a receive sleeps, the submissions know: who submits then looks.
+//! 1. The waking rule: at the end of an event at least one receive is notified for each turn
+//!    that could begin, or all waiting receives if they are fewer. Once the queue is finished,
+//!    all are notified. Receives by name and waits for a poisoned group have their own rules.
+//! 2. No user code runs under a lock: messages go in and come out as values, wakers go into the
+//!    batch.
+//! 3. While a receive sleeps, the submissions know it; a submitter then looks.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -37,7 +34,7 @@ use super::state::State;
 use super::submissions::{Posted, Submissions, Token};
 use super::suspended::Suspended;
 
-/// Idle groups that are kept by key, by default.
+/// How many idle groups are kept by key, by default.
 pub(crate) const KEPT_IDLE: usize = 1024;
 
 pub(crate) struct Shared<T> {
@@ -47,29 +44,30 @@ pub(crate) struct Shared<T> {
     pub(super) names: Names<T, Self>,
     pub(super) built: Builder<T>,
     pub(crate) capacity: Capacity,
-    /// Deliveries that were not completed.
+    /// How many deliveries were not completed.
     pub(super) failures: Tally,
-    /// Those of them that were dropped.
+    /// How many of those were dropped.
     pub(super) dropped: Tally,
-    /// Raised when a cap is set or a lane begins to count tiers: live turns look then.
+    /// Raised when a cap is set or a lane begins to count tiers: live turns then look at the
+    /// state.
     pub(super) epoch: AtomicU32,
     /// Nobody receives any more.
     pub(super) gone: AtomicBool,
-    /// Whether somebody may still receive this message, where not all are
-    /// wanted to the end. Of this crate, never the user's.
+    /// Whether somebody may still receive this message; set if some messages become unwanted. A
+    /// function of this crate, never of the user.
     pub(super) wanted: OnceLock<fn(&T) -> bool>,
-    /// Groups that are kept by key.
+    /// How many groups are kept by key.
     pub(super) kept: AtomicUsize,
-    /// So many idle ones may stay: the sum of the bounds of all that send by key.
+    /// How many idle groups may stay: the sum of the bounds of all `Keyed`.
     pub(super) keep_idle: AtomicUsize,
-    /// Where more than so many are kept, who finds nothing to receive has idle ones
-    /// forgotten, and by the second who makes one more.
+    /// If more groups are kept than this, idle ones are forgotten: by the first bound when a
+    /// receive finds nothing, by the second when a group is made.
     pub(super) trim_above: [AtomicUsize; 2],
-    /// Told apart from all other queues by this number.
+    /// A number that no other queue has.
     pub(super) number: u64,
 }
 
-// What is the user's runs under no lock, so that a panic of it leaves all whole.
+// User code runs under no lock, so its panics leave everything whole.
 impl<T> UnwindSafe for Shared<T> {}
 impl<T> RefUnwindSafe for Shared<T> {}
 
@@ -102,13 +100,13 @@ impl<T> Shared<T> {
         GroupId { queue, key }
     }
 
-    /// The group's key, if it is one of this queue's.
+    /// The group's key, if the group belongs to this queue.
     pub(crate) fn key(&self, id: GroupId) -> Result<GroupKey, Stale> {
         let ours = id.queue == self.number;
         ours.then_some(id.key).ok_or(Stale)
     }
 
-    /// One event.
+    /// Runs one event.
     pub(super) fn with_state<'a, R>(
         &'a self,
         change: impl FnOnce(&mut Session<'a, State<T>>) -> R,
@@ -140,7 +138,6 @@ impl<T> Shared<T> {
         result
     }
 
-    /// The end of an event.
     pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>) {
         loop {
             session.settle(State::notify_due);
@@ -150,14 +147,13 @@ impl<T> Shared<T> {
                 session.asleep = asleep;
                 return;
             }
-            // There was something to take in first.
+            // Something was submitted: take it in first.
             session.collect(&self.submissions);
         }
     }
 
-    /// Makes a group with work ready, if it has room, by a token: in the plain
-    /// case, with the group locked. A unit of the lane's cap may come back with
-    /// it.
+    /// Makes a locked group with work ready by a token, if it has room: the plain case. `unit`:
+    /// a unit of the lane's cap comes back with it.
     #[inline(always)]
     pub(super) fn submit(
         &self,
@@ -180,7 +176,7 @@ impl<T> Shared<T> {
         posted
     }
 
-    /// [`submit`](Self::submit) where it is bumped.
+    /// [`submit`](Self::submit) for a bumped group.
     #[cold]
     fn submit_bumped(&self, group: GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
         mailbox.phase = Phase::Ready;
@@ -188,7 +184,7 @@ impl<T> Shared<T> {
         self.submissions.post_bumped(token, mailbox)
     }
 
-    /// [`submit`](Self::submit) where it has no room.
+    /// [`submit`](Self::submit) for a group without room.
     #[cold]
     fn block(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
         mailbox.phase = Phase::Blocked;
@@ -196,7 +192,7 @@ impl<T> Shared<T> {
         self.return_unit(mailbox, unit)
     }
 
-    /// A unit of the lane's cap comes back alone, if there is one.
+    /// Returns a unit of the lane's cap alone, if there is one.
     #[inline]
     pub(super) fn return_unit(&self, mailbox: &Mailbox<T>, unit: bool) -> Posted {
         if !unit {
@@ -206,7 +202,7 @@ impl<T> Shared<T> {
         self.submissions.post(token).1
     }
 
-    /// The state, for a claim, which sees what was posted before it.
+    /// The state, for a claim; it sees what was posted before the claim.
     #[inline]
     pub(super) fn lock_to_claim(&self) -> MutexGuard<'_, State<T>> {
         let mut state = self.state.lock_plain();
@@ -235,21 +231,21 @@ impl<T> Shared<T> {
         }
     }
 
-    /// If it has changed, a look at the cap is due.
+    /// If the epoch has changed, look at the cap.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         // Relaxed: a hint, decided under the lock.
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// A look at the state, unless somebody holds the lock.
+    /// Reads the state, unless somebody holds the lock.
     pub(super) fn try_read<R>(&self, read: impl FnOnce(&mut State<T>) -> R) -> Option<R> {
         let mut session = self.state.try_lock()?;
         session.collect(&self.submissions);
         Some(read(&mut session))
     }
 
-    /// Changes a group under both locks, and puts it where it belongs then.
+    /// Changes a group under both locks, then puts it where it now belongs.
     pub(super) fn change_group<R>(
         &self,
         state: &mut State<T>,
@@ -272,14 +268,13 @@ impl<T> Shared<T> {
         self.with_state(|state| self.change_group(state, group, change))
     }
 
-    /// So many messages are gone, within an event: who waits for room is served
-    /// at its end.
+    /// `messages` are gone, within an event; waiters for room are served at its end.
     pub(super) fn free(&self, state: &mut State<T>, messages: usize) {
         state.serve |= self.capacity.put(messages);
     }
 
-    /// Locks a group, and takes in what was submitted before that: its own
-    /// token cannot come after.
+    /// Locks a group, then takes in what was submitted before: the group's own token cannot
+    /// come later.
     pub(super) fn lock_group<'g>(
         &self,
         state: &mut State<T>,
@@ -290,15 +285,15 @@ impl<T> Shared<T> {
         mailbox
     }
 
-    /// A message that was not done, its attempt counted.
+    /// Counts a message that was not done, and its attempt.
     pub(super) fn failed(&self, mut taken: Taken<T>) -> Taken<T> {
         self.failures.count();
         taken.attempts = taken.attempts.saturating_add(1);
         taken
     }
 
-    /// A delivery of this group was dropped, and has gone back. Under no lock: runs
-    /// what is the user's. A panic drops deliveries by rights.
+    /// Reports that a delivery of this group was dropped and has gone back, unless a panic
+    /// drops it. Runs user code, so under no lock.
     #[cold]
     pub(super) fn tell_dropped(&self, group: GroupKey) {
         if panicking() {
@@ -312,14 +307,14 @@ impl<T> Shared<T> {
 
     /// Whether anybody will ever receive this message.
     pub(super) fn wants(&self, message: &T) -> bool {
-        // Relaxed: decided under the group's lock, where it was set as well.
+        // Relaxed: decided under the group's lock, under which it was set too.
         let gone = self.gone.load(Ordering::Relaxed);
         !gone && self.wanted.get().is_none_or(|wanted| wanted(message))
     }
 }
 
 impl<T> State<T> {
-    /// How many receives must be awake.
+    /// How many receives must be notified.
     fn due(&self) -> usize {
         let all = self.receives.len();
         if self.no_more().is_some() {
@@ -328,7 +323,7 @@ impl<T> State<T> {
         self.lanes.eligible(all)
     }
 
-    /// Notifies who is due; false if the batch is full and more are.
+    /// Notifies waiters by the waking rules; false if the batch is full and more are due.
     #[inline]
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         let Suspended { timers, dates, .. } = &mut self.suspended;

@@ -1,4 +1,4 @@
-//! What a queue counts as it goes, and what it holds at one moment.
+//! What a queue counts all the time, and what it holds at one moment.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::shared::Shared;
 use super::state::State;
 use super::{GroupRef, Queue};
 
-/// How much there is of what in a queue. See [`Queue::counts`].
+/// The counts of a queue. See [`Queue::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -24,46 +24,46 @@ pub struct Counts {
     pub eligible: u64,
     /// Turns that have begun so far.
     pub turns: u64,
-    /// Deliveries so far that were not completed, but given back or dropped, also by a
-    /// panic. Their messages are delivered again, but in a poisoned group.
+    /// How many deliveries so far were not completed, but given back or dropped, also by a
+    /// panic. Their messages are delivered again, except in a poisoned group.
     pub failed: u64,
-    /// How many of them were dropped outside of a panic, neither completed nor
-    /// explicitly given back: as when a `complete` was forgotten. A batch counts once.
+    /// How many of them were dropped outside of a panic, neither completed nor explicitly given
+    /// back: usually a `complete` was forgotten. A batch counts once.
     pub dropped: u64,
     /// Groups that are [poisoned](Queue::poisoned).
     pub poisoned: usize,
     /// Groups that pause after a failure.
     pub backing_off: usize,
-    /// In a queue with a capacity: messages that wait or are in flight, and room that
-    /// was given to those who have not sent yet.
+    /// In a queue with a capacity: messages that wait or are in flight, and room granted to
+    /// sends that have not sent yet.
     pub outstanding: Option<u64>,
-    /// Receives in line for a turn.
+    /// Receives that wait for a turn of any group.
     pub receives: WaitCounts,
     /// Receives that wait for a group by name.
     pub named: WaitCounts,
-    /// Sends that wait for room. One that was given it keeps its own room from the
+    /// Sends that wait for room. A send that was granted room keeps its own room from the
     /// others, and no more.
     pub sends: WaitCounts,
-    /// How many permits these ask for: one for each message.
+    /// How many permits these sends ask for: one for each message.
     pub asked: u64,
 }
 
-/// What a queue held. Nothing is claimed or closed while it is taken, but messages
-/// may be sent and turns may end: each group is shown as it was at one moment.
+/// The state of a queue. While it is taken, nothing is claimed or closed, but messages may be
+/// sent and turns may end: each group is shown as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Nothing more can be sent.
+    /// Whether sends are refused.
     pub closed: bool,
     /// Messages that wait.
     pub waiting: u64,
     /// Messages received and neither completed nor given back.
     pub in_flight: u64,
-    /// Messages sent so far, also to groups that have ended. Those that neither wait
-    /// nor are in flight were completed or taken out.
+    /// Messages sent so far, also to groups that have ended. Those that neither wait nor are in
+    /// flight were completed or taken out.
     pub sent: u64,
-    /// What [`Queue::counts`] says.
+    /// The same as [`Queue::counts`].
     pub counts: Counts,
     /// The lanes with their groups.
     pub lanes: Vec<LaneStatus>,
@@ -74,23 +74,23 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LaneStatus {
-    /// Its [number](super::Lane::number).
+    /// The lane's [number](super::Lane::number).
     pub number: u32,
-    /// Turns in a row.
+    /// The most turns in a row.
     pub weight: u32,
     /// The most messages in flight at once.
     pub cap: Limit,
     /// The most messages that may wait in its groups.
     pub capacity: Limit,
-    /// Sends that wait for it.
+    /// Sends that wait for room in it.
     pub sends: WaitCounts,
     /// Messages in flight.
     pub in_flight: u32,
-    /// The tier that is open, if anything is outstanding.
+    /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
-    /// Whether its handle is gone, so that it goes with its last group.
+    /// Whether its handle is gone: then it goes with its last group.
     pub ending: bool,
-    /// Its groups.
+    /// The lane's groups.
     pub groups: Vec<GroupStatus>,
 }
 
@@ -99,19 +99,19 @@ pub struct LaneStatus {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GroupStatus {
-    /// Its name.
+    /// The group's name.
     pub id: GroupId,
-    /// Its [tag](super::Conversation::set_tag), or 0.
+    /// The group's [tag](super::Conversation::set_tag), or 0.
     pub tag: u64,
     /// The most messages in flight at once.
     pub limit: Limit,
     /// The most messages that may wait in it.
     pub capacity: Limit,
-    /// Sends that wait for that.
+    /// Sends that wait for room in it.
     pub sends: WaitCounts,
-    /// Its standing level.
+    /// The group's standing level.
     pub level: u8,
-    /// The level that its next turn is bumped to.
+    /// The level to which its next turn is bumped.
     pub bump: Option<u8>,
     /// Messages that wait.
     pub waiting: usize,
@@ -119,23 +119,23 @@ pub struct GroupStatus {
     pub in_flight: u32,
     /// Messages sent to it so far.
     pub sent: u64,
-    /// What keeps its first message waiting.
+    /// What blocks its first message.
     pub why: Why,
 }
 
 impl<T> Queue<T> {
-    /// What the queue counts as it goes: cheap enough to be asked each second, however
-    /// many groups there are.
+    /// The counts of the queue, cheap enough to read each second, however many groups there
+    /// are.
     ///
-    /// How many messages wait, are in flight or were sent is not among them: each group
-    /// counts its own, and a sum of all would be a word that every thread changes with
-    /// every message. [`snapshot`](Self::snapshot) sums them up, in O(groups). A queue
-    /// with a [capacity](super::Builder::capacity) has such a word, and says what is
+    /// How many messages wait, are in flight or were sent is not included: each group counts
+    /// its own, since a common sum would be a word that every thread changes with every
+    /// message. [`snapshot`](Self::snapshot) adds them up, in O(groups). A queue with a
+    /// [capacity](super::Builder::capacity) has such a word, and returns it as
     /// [`outstanding`](Counts::outstanding).
     ///
-    /// Cost: O(1) under the queue's lock, and a step for each lane with eligible work,
-    /// for each group that is waited for by name, and for each send that was given room
-    /// and has not looked.
+    /// Cost: O(1) under the queue's lock, and a step for each lane with eligible work, for each
+    /// group that is waited for by name, and for each send that was granted room and has not
+    /// been polled since.
     ///
     /// ```
     /// # use conversant::limit::Limit;
@@ -156,11 +156,11 @@ impl<T> Queue<T> {
         shared.with_state(|state| counts(shared, state))
     }
 
-    /// The groups of the queue, one after the other in the order of their names: for a
-    /// queue with so many that a [`snapshot`](Self::snapshot) would keep others waiting.
+    /// The groups of the queue, one after the other, in the order of their names: for a queue
+    /// with so many groups that a [`snapshot`](Self::snapshot) would block others for long.
     ///
-    /// The queue's lock is taken anew for every hundred groups or so. Each group is shown as it
-    /// was at one moment; one that is made or ends meanwhile may be missing, none is shown
+    /// Takes the queue's lock anew for every hundred groups or so. Each group is shown as it
+    /// was at one moment. A group that is made or ends meanwhile may be missing; none is shown
     /// twice.
     ///
     /// ```
@@ -191,15 +191,15 @@ impl<T> Queue<T> {
         std::iter::from_fn(page).flatten()
     }
 
-    /// What the queue holds, and why what waits waits.
+    /// The state of the queue, and what blocks each group.
     ///
-    /// Cost: O(lanes and groups) under the queue's lock; [`groups`](Self::groups) takes it
-    /// for a few at a time.
+    /// Cost: O(lanes and groups) under the queue's lock; [`groups`](Self::groups) takes the
+    /// lock for a few groups at a time.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let shared = self.shared();
         shared.with_state(|state| {
-            // Of each lane: whether anything is outstanding, and the groups.
+            // For each lane: whether anything is outstanding, and its groups.
             let mut by_lane: BTreeMap<LaneKey, (bool, Vec<GroupStatus>)> = BTreeMap::new();
             let (mut waiting, mut in_flight, mut sent) = (0, 0, state.sent_to_ended);
             for group in state.groups.all() {
@@ -241,7 +241,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// How many groups are looked at under one lock, or some more.
+/// About how many groups are read under one lock.
 const AT_ONCE: usize = 64;
 
 /// A group, its lane, and whether it is poisoned.

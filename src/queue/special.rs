@@ -1,6 +1,6 @@
-//! What a live turn holds; and the steps of turns and deliveries where a flag of the
-//! group makes them special: the same steps as in `turn` and `delivery`, with every rule in
-//! them, under the policy lock and the group's.
+//! The steps of turns and deliveries for groups with flags: the same steps as in `turn` and
+//! `delivery`, with every rule, under the policy lock and the group's. And the state of a live
+//! turn.
 
 use std::mem::ManuallyDrop;
 
@@ -20,24 +20,23 @@ use super::shared::Shared;
 use super::state::State;
 use super::{GroupRef, Pinned};
 
-/// What a turn holds.
 pub(super) struct Live<T> {
-    /// `None` once it has ended, which it has before it is dropped.
+    /// `None` once the turn has ended, which it does before it is dropped.
     pub(super) group: ManuallyDrop<Option<GroupRef<T>>>,
-    /// Out of its mailbox: with a delivery, or to be delivered next.
+    /// The message taken out: with a delivery, or to be delivered next.
     pub(super) taken: Option<Taken<T>>,
-    /// How many deliveries it may still make.
+    /// How many more deliveries the turn may make.
     pub(super) quota: u32,
-    /// The queue's, when the cap was last looked at.
+    /// The queue's epoch when the cap was last looked at.
     pub(super) epoch: u32,
-    /// Its group had no flag when it began, the queue has no capacity, and
-    /// nothing was given back, was detached or counts in a tier.
+    /// The group had no flag when the turn began, the queue has no capacity, and nothing was
+    /// given back, was detached or counts in a tier.
     pub(super) plain: bool,
-    /// It holds a unit: the last delivery was not detached.
+    /// The turn holds a unit: the last delivery was not detached.
     pub(super) unit: bool,
-    /// What is taken counts as started in the lane's tiers.
+    /// `taken` counts as started in the lane's tiers.
     pub(super) counted: bool,
-    /// For the thread that received it, if the queue has a capacity.
+    /// The thread that received the turn, if the queue has a capacity.
     pub(super) holder: Holder,
 }
 
@@ -47,7 +46,7 @@ impl<T> Live<T> {
         self.group.as_ref().expect(LIVE)
     }
 
-    /// Whether a message that is done was counted: in its tier, or in the capacity.
+    /// Whether a completed message was counted, in its tier or in the capacity.
     #[inline]
     pub(super) fn is_counted(&self) -> bool {
         !self.plain && (self.counted || self.holder.is_some())
@@ -56,8 +55,8 @@ impl<T> Live<T> {
 
 pub(super) const LIVE: &str = "a turn is live until it is dropped";
 
-/// Begins the turn of a group with flags: its first message, and whether that
-/// counts as started.
+/// Begins the turn of a group with flags. Returns its first message, and whether that counts as
+/// started.
 #[inline(never)]
 pub(super) fn begin<T>(
     shared: &Shared<T>,
@@ -82,7 +81,7 @@ pub(super) fn begin<T>(
     (taken, false)
 }
 
-/// The message that started when its group was claimed, if it is still there.
+/// Takes the message that started when its group was claimed, if it is still first.
 #[cold]
 fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>> {
     shared.with_group(group, |state, mailbox| {
@@ -100,7 +99,7 @@ fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>>
     })
 }
 
-/// The next message of a turn whose group has flags, or that has no unit.
+/// Takes the next message for a turn whose group has flags, or that has no unit.
 #[inline(never)]
 pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
     let group = live.group.as_ref().expect(LIVE);
@@ -125,8 +124,8 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
     live.taken.is_some()
 }
 
-/// The next message of a turn in a lane with tiers, or of one that needs a unit
-/// of the lane's cap.
+/// Takes the next message in a lane with tiers, or for a turn that needs a unit of the lane's
+/// cap.
 #[cold]
 fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
     shared.with_state(|state| {
@@ -159,14 +158,14 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
     })
 }
 
-/// A turn whose message was taken before tiers came into use, and is done.
+/// Counts the message as done that a turn had taken before tiers came into use.
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & TIERED != 0 && std::mem::take(&mut mailbox.rare().swept) {
         _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
 
-/// So many messages are done, the first of which may count as started.
+/// `messages` messages are done; the first may count as started.
 #[inline(never)]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
     // Each way ends with its last call: 6 instructions less than one end for both.
@@ -187,15 +186,15 @@ fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messa
     shared.capacity.done(&live.holder, number(messages));
 }
 
-/// The message taken out was not done and goes back, or else the first of those behind
-/// it; and before it the others, at which nobody looked.
+/// Gives back the message taken out, which has failed, or else the first of those behind it;
+/// and the others behind it, which nobody looked at.
 #[cold]
 pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>) {
     let mut behind = behind.into_iter();
     let Some(failed) = live.taken.take().or_else(|| behind.next()) else {
         return;
     };
-    // Its group has the block of what is rare, which the turn's end gives up.
+    // The group now has a block for rare state, which the turn's end frees.
     live.plain = false;
     let failed = shared.failed(failed);
     let message = (failed.place(), failed.attempts);
@@ -220,7 +219,8 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     tell_failed(shared, group, message, suspended);
 }
 
-/// A message was given back, and its group has this flag from now on, if any. Under no lock.
+/// Reports that a message was given back; `flag` is what its group got by that, if anything.
+/// Under no lock.
 fn tell_failed<T>(
     shared: &Shared<T>,
     group: &GroupRef<T>,
@@ -235,7 +235,7 @@ fn tell_failed<T>(
     }
 }
 
-/// Whether the message taken out counts as started, which it does no more in its turn.
+/// Whether the message taken out counts as started; from now on its turn counts it no more.
 fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
     let tiered = mailbox.flags & TIERED != 0;
     if tiered {
@@ -244,9 +244,9 @@ fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
     tiered
 }
 
-/// Puts a message back under both locks, unless nobody will ever receive it. `counted`:
-/// it counts as started; `failed`: its attempt counts. The flag by which that suspends the
-/// group, if it does.
+/// Puts a message back under both locks, unless nobody will ever receive it. `counted`: it
+/// counts as started; `failed`: its attempt counts. Returns the flag, if this suspends the
+/// group.
 pub(super) fn give_back<T>(
     shared: &Shared<T>,
     state: &mut State<T>,
@@ -276,7 +276,7 @@ pub(super) fn give_back<T>(
     }
     group.put_back(mailbox, taken);
     if counted {
-        // Both wait: what comes back, and what waited first until now.
+        // Both wait: the message that comes back, and the one that was first until now.
         _ = state.lanes.tiers(lane).give_back(tier);
         state.count_head(mailbox);
         _ = state.lanes.tiers(lane).leave(tier);
@@ -284,7 +284,6 @@ pub(super) fn give_back<T>(
     flag
 }
 
-/// Ends a turn.
 #[cold]
 pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>) {
     shared.with_group(&group, |state, mailbox| {
@@ -303,15 +302,15 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
     });
 }
 
-/// A pin of a group that has no other.
+/// Makes a pin of a group.
 #[cold]
 pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> {
     shared.with_state(|state| state.groups.pin(group, &mut group.lock(), shared))
 }
 
-/// A detached delivery of a message of this tier is done, or `failed` and goes
-/// back; its units come back. A group that was not ready, as no unit was free, or
-/// that is suspended by that, is the youngest now.
+/// Ends a detached delivery of a message of this tier: the message is done, or is `failed` and
+/// goes back. Its units come back. The group becomes the youngest if it was not ready, since no
+/// unit was free, or if this suspends it.
 #[cold]
 pub(super) fn end_detached<T>(
     shared: &Shared<T>,
@@ -322,7 +321,7 @@ pub(super) fn end_detached<T>(
     let failed = failed.map(|taken| shared.failed(taken));
     let message = failed.as_ref().map(|taken| (taken.place(), taken.attempts));
     let suspended = shared.with_group(group, |state, mailbox| {
-        // Taken out of line for this.
+        // `change_group` has taken it out of line.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
         mailbox.change_room(|rare| rare.detached -= 1);
         let lane = mailbox.lane.index();

@@ -1,13 +1,12 @@
-//! What the policy lock of a queue protects, and how a group's place follows
-//! from its state.
+//! What the policy lock of a queue protects, and how a group's place follows from its state.
 //!
 //! Invariants, at the end of each event:
-//! 1. A group stands in line if and only if its phase is Ready and no reader
-//!    has claimed it; then it has work and room, and no flag keeps it back.
-//! 2. In a lane with tiers each group counts in the tier of its first message,
-//!    but for poisoned ones; and each message that has started.
-//! 3. `draining` is the number of groups in a closed queue that hold, or are
-//!    about to hold, something that can be received.
+//! 1. A group is in line if and only if its phase is Ready and no reader has claimed it. Then
+//!    it has work and room, and no flag blocks it.
+//! 2. In a lane with tiers, each group counts in the tier of its first message, unless it is
+//!    poisoned; each message that has started counts too.
+//! 3. `draining` is the number of groups in a closed queue that have something in flight or
+//!    receivable.
 //! 4. `groups` holds every group that has not ended.
 
 use std::collections::BTreeMap;
@@ -39,39 +38,38 @@ pub(super) struct State<T> {
     /// Receives that wait for a group by name; no entry is empty.
     pub(super) named: BTreeMap<GroupKey, Waiters<()>>,
     pub(super) suspended: Suspended,
-    /// Those who wait to be told that a group is poisoned.
+    /// Waits for a poisoned group.
     pub(super) watchers: Waiters<()>,
     /// Who is told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
     pub(super) closed: bool,
-    /// Dialogs put events into it, also once it is closed.
+    /// Dialogs put events into this queue, also once it is closed.
     pub(super) events: bool,
     pub(super) draining: u64,
-    /// Messages that were sent to groups which have ended.
+    /// How many messages were sent to groups that have ended.
     pub(super) sent_to_ended: u64,
-    /// Permits came back that somebody waits for: to be served after the event.
+    /// Permits came back that somebody waits for: serve them after the event.
     pub(super) serve: bool,
-    /// The same of capacities of groups and lanes.
+    /// The same for capacities of groups and lanes.
     pub(super) freed: Vec<Option<Arc<Semaphore>>>,
     /// The capacities of lanes, by their index.
     pub(super) lane_bounds: BTreeMap<u32, Arc<Semaphore>>,
-    /// What came back and nobody will ever receive: to be dropped after the event.
+    /// Messages that came back and nobody will ever receive: drop them after the event.
     pub(super) unwanted: Vec<T>,
-    /// The other list of the submissions, empty between events.
+    /// The other token list of the submissions, empty between events.
     spare: Vec<Token<T>>,
-    /// The same of moves.
+    /// The other list of moves.
     moves: Vec<Move<T>>,
-    /// What the submissions were last told of sleepers.
+    /// What the submissions were last told about sleepers.
     pub(super) asleep: bool,
-    /// Some lane has a cap: units of it may come back with a token.
+    /// Some lane has a cap: tokens may return units of it.
     pub(super) capped: bool,
-    /// The level of all groups so far: with another one tokens may overtake.
+    /// The common level of all groups so far; with a second level tokens may overtake.
     pub(super) level: Option<u8>,
 }
 
 impl<T> Stands for GroupRef<T> {}
 
-/// How many groups a lane has.
 fn groups_in<G>(lane: &Lane<G>) -> usize {
     lane.pins as usize - usize::from(!lane.ending)
 }
@@ -104,13 +102,13 @@ impl<T> State<T> {
         }
     }
 
-    /// Nothing new is made in a closed queue.
+    /// Refuses to make anything new in a closed queue.
     pub(super) fn open(&self) -> Result<(), Closed> {
         if self.closed { Err(Closed) } else { Ok(()) }
     }
 
-    /// Why nothing comes, if it is closed and nothing is left that could be
-    /// received. What is suspended then is poisoned: a back-off drains.
+    /// Why nothing more comes, if the queue is closed and nothing receivable is left. Suspended
+    /// groups are then poisoned, since a back-off counts in `draining`.
     pub(super) fn no_more(&self) -> Option<NoMore> {
         let finished = self.closed && self.draining == 0;
         finished.then_some(match self.suspended.groups.is_empty() {
@@ -119,7 +117,7 @@ impl<T> State<T> {
         })
     }
 
-    /// There is one more group, with this key, in a lane.
+    /// Counts a new group in a lane.
     pub(super) fn add_to_lane(&mut self, lane: LaneKey, group: GroupKey) {
         self.lanes.add_group(lane);
         let lane = self.lanes.lane_mut(lane.index());
@@ -129,8 +127,8 @@ impl<T> State<T> {
         };
     }
 
-    /// The groups of a lane. Looks at all that were made about when they were: at those of
-    /// the queue from the lane's first to its last.
+    /// The groups of a lane. Looks at all groups of the queue from the lane's first to its
+    /// last.
     pub(super) fn groups_of(&self, lane: LaneKey) -> Vec<GroupRef<T>> {
         let (of, mut found) = (self.lanes.lane(lane.index()), Vec::new());
         let mut next = of.first_group;
@@ -143,7 +141,7 @@ impl<T> State<T> {
         found
     }
 
-    /// Takes in what was submitted, in its order.
+    /// Takes in the submissions, in their order.
     #[inline]
     pub(super) fn collect(&mut self, submissions: &Submissions<T>) {
         if submissions.has_some() {
@@ -165,7 +163,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Takes in those of one lane at a time.
+    /// Takes in the tokens, those of one lane at a time.
     fn place_runs(&mut self, units: &Units) {
         let mut tokens = self.spare.as_mut_slice();
         while let Some(first) = tokens.first() {
@@ -185,7 +183,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Who was bumped takes its place in line, unless it has been claimed.
+    /// Moves bumped groups to their places in line, unless they have been claimed.
     #[inline(never)]
     fn make_moves(&mut self) {
         for m in self.moves.drain(..) {
@@ -198,7 +196,7 @@ impl<T> State<T> {
         self.moves.shrink_to(FEW);
     }
 
-    /// Nothing is eligible: gives back what long lists have left.
+    /// Nothing is eligible: frees what long lists have left.
     pub(super) fn shrink(&mut self, submissions: &Submissions<T>) {
         if self.spare.capacity() > FEW {
             self.spare = Vec::new();
@@ -206,7 +204,7 @@ impl<T> State<T> {
         submissions.shrink();
     }
 
-    /// A number after all tickets so far, all of which are taken in.
+    /// A number after all tickets so far, which are all taken in.
     pub(super) fn mint(&mut self, submissions: &Submissions<T>) -> u64 {
         loop {
             if let Some(number) = submissions.mint() {
@@ -216,9 +214,8 @@ impl<T> State<T> {
         }
     }
 
-    /// Takes a locked group out of line for a change: it is idle then, and ready
-    /// only if a reader has claimed it. What was submitted has been taken in since
-    /// it was locked.
+    /// Takes a locked group out of line for a change. It is idle then, or still Ready if a
+    /// reader has claimed it. What was submitted must have been taken in since it was locked.
     pub(super) fn unline(&mut self, mailbox: &mut Mailbox<T>) {
         if mailbox.phase == Phase::Ready {
             let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
@@ -229,14 +226,14 @@ impl<T> State<T> {
         }
     }
 
-    /// Whether a locked group that is Ready was claimed.
+    /// Whether a locked group is Ready and claimed.
     pub(super) fn is_claimed(&mut self, mailbox: &Mailbox<T>) -> bool {
         let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
         mailbox.phase == Phase::Ready && !self.lanes.contains(lane, tier, mailbox.position())
     }
 
-    /// Puts a locked group that is out of line where it belongs after a change, and
-    /// all that follows from that: tiers, the count of a closed queue, its end.
+    /// Puts a locked group that is out of line where it belongs after a change, with all that
+    /// follows: tiers, the count of a closed queue, its end.
     pub(super) fn place(
         &mut self,
         submissions: &Submissions<T>,
@@ -309,7 +306,7 @@ impl<T> State<T> {
             return;
         }
         let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;
-        // What is ready waits, or is claimed.
+        // A ready group waits, or is claimed.
         let busy = waits || mailbox.units(mailbox.phase == Phase::Ready) > 0;
         if busy != (mailbox.flags & COUNTED != 0) {
             mailbox.flags ^= COUNTED;
@@ -320,7 +317,6 @@ impl<T> State<T> {
         }
     }
 
-    /// Changes the capacity of a lane.
     pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
         let bounds = &mut self.lane_bounds;
         let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
@@ -331,7 +327,7 @@ impl<T> State<T> {
                 (None, Changed::Gone(old))
             }
             (None, Limit::AtMost(most)) => {
-                // Nobody is let in before all that waits is counted.
+                // Let nobody in before all waiting messages are counted.
                 let new = bound(0);
                 bounds.insert(lane.index(), Arc::clone(&new));
                 (Some(Arc::clone(&new)), Changed::To(new, most))
@@ -344,7 +340,7 @@ impl<T> State<T> {
         changed
     }
 
-    /// A group or a handle of the lane has gone, and with the last of them the lane.
+    /// A group or a handle of the lane has gone; the lane goes with the last of them.
     pub(super) fn let_go_of_bound(&mut self, lane: LaneKey) {
         if !self.lane_bounds.is_empty() && self.lanes.get(lane).is_none() {
             self.lane_bounds.remove(&lane.index());

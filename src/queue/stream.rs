@@ -1,4 +1,4 @@
-//! A queue as a stream of turns, a conversation as a sink: with the feature `futures`.
+//! A queue as a stream of turns, a conversation as a sink; with the feature `futures`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -25,11 +25,11 @@ pub struct TurnStream<'q, T> {
 }
 
 impl<T> Queue<T> {
-    /// The queue as a stream: each item is what [`receive`](Self::receive) gives next.
-    /// It ends when a receive would give [`NoMore`](super::NoMore).
+    /// The queue as a stream: each item is what [`receive`](Self::receive) would give next. The
+    /// stream ends when a receive would give [`NoMore`](super::NoMore).
     ///
-    /// It receives when it is polled, one turn at a time, and takes none ahead: dropping
-    /// it loses nothing, and passes a wake-up on.
+    /// It receives one turn when it is polled, and none ahead: dropping it loses nothing, and
+    /// passes a wake-up on.
     ///
     /// ```
     /// # use conversant::limit::Limit;
@@ -79,8 +79,7 @@ impl<T> FusedStream for TurnStream<'_, T> {
     }
 }
 
-/// A conversation to which messages are sent as the queue has room. See
-/// [`Conversation::sink`].
+/// A conversation as a sink, which sends when the queue has room. See [`Conversation::sink`].
 #[must_use = "a sink does nothing until it is polled"]
 pub struct SendSink<'a, T> {
     conversation: &'a Conversation<T>,
@@ -90,11 +89,11 @@ pub struct SendSink<'a, T> {
 
 impl<T> Conversation<T> {
     /// The conversation as a sink. It is ready when there is room in the group, its lane and
-    /// the queue, which it then [keeps](Self::reserve) until a message is sent or the sink
-    /// dropped. A message is in the queue at once: flushing and closing do nothing, and never
-    /// wait.
+    /// the queue, and then [keeps](Self::reserve) the room until a message is sent or the sink
+    /// is dropped. A sent message is in the queue at once: flushing and closing do nothing and
+    /// never wait.
     ///
-    /// What is sent without a word that the sink is ready may be refused as
+    /// A message that is sent without waiting until the sink is ready may be refused as
     /// [`Full`](SendReason::Full), [`GroupFull`](SendReason::GroupFull) or
     /// [`LaneFull`](SendReason::LaneFull).
     ///

@@ -1,45 +1,45 @@
-//! What is on its way to the policy: tokens of groups that became ready, units
-//! of caps that came back, and moves of groups that were bumped in line.
+//! What is on its way to the policy: tokens of groups that became ready, units of caps that
+//! came back, and moves of groups that were bumped in line.
 //!
-//! State: a list of tokens and one of moves, the running number of the next, and
-//! whether somebody sleeps, all under a leaf lock that is held for an append or a
-//! swap; and whether claims must look here before they take what stands in line.
+//! State: a list of tokens and a list of moves, the number of the next token, and whether
+//! somebody sleeps, all under a leaf lock that is held for an append or a swap; and a flag that
+//! makes claims look here before they take from the line.
 //!
-//! Protocol: whoever makes a group ready posts its token with the group locked.
-//! The token's number is the group's *ticket*: its ready time. Who claims work
-//! swaps the list out, under the policy lock. A receive that is about to sleep
-//! says so here; whoever posts after that has to look whom to wake. A bump wakes
-//! nobody: it makes nothing eligible.
+//! Protocol: an operation that makes a group ready posts its token with the group locked. The
+//! token's number is the group's *ticket*: the time at which it became ready. A claim swaps the
+//! list out under the policy lock. A receive that is about to sleep notes it here; a later post
+//! must then look for whom to wake. A bump wakes nobody: it makes nothing eligible.
 //!
-//! A move says where a group stood, or brings the group, and where it belongs now.
-//! It is made after the tokens that came out with it, as a place in line depends
-//! on no order. Who was claimed meanwhile stands nowhere: no number is used twice.
+//! A move has a group's old place in line, or the group itself, and its new place. Moves are
+//! made after the tokens that were swapped out with them, since a place in line does not depend
+//! on the order of insertion. A group that was claimed meanwhile is not found, since no number
+//! is used twice.
 //!
 //! Invariants:
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
-//! 2. Somebody is said to sleep only while the list is empty, so that nothing that was
-//!    posted before is overlooked.
+//! 2. Somebody is noted as sleeping only while the list is empty, so that nothing posted before
+//!    is overlooked.
 //! 3. [`MOVED`] is set exactly if there is a move.
 //!
-//! Memory ordering: the lock orders all of it. A claim that looks without it sees
-//! what was posted before it.
+//! Memory ordering: by the lock. A claim that looks without the lock sees what was posted
+//! before it.
 
 use crate::group::{BUMPED, Lock, Mailbox, Phase};
 use crate::ready::{Entry, Position};
 use crate::sync::{Apart, AtomicU8, Ordering, model_size};
 
-/// Capacity for tokens that is not worth giving back.
+/// A list of this capacity is not worth freeing.
 pub(super) const FEW: usize = 64;
 
 use super::GroupRef;
 use super::units::Units;
 
-/// One step on the list: a group that became ready, a unit of its lane's cap
-/// that came back, or both. Its ticket is given to it there.
+/// One entry of the list: a group that became ready, a unit of its lane's cap that came back,
+/// or both. It gets its ticket when it is appended.
 pub(super) type Token<T> = Entry<GroupRef<T>>;
 
 impl<T> Token<T> {
-    /// A group stands in line with its standing level, or a unit of its lane is alone.
+    /// A group goes into line with its standing level, or a unit of its lane comes back alone.
     #[inline]
     pub(super) fn of(group: Option<GroupRef<T>>, mailbox: &Mailbox<T>, unit: bool) -> Self {
         Self {
@@ -52,19 +52,19 @@ impl<T> Token<T> {
     }
 }
 
-/// A group takes a place in line by its bump.
+/// A group takes a place in line because of its bump.
 #[derive(Debug)]
 pub(super) struct Move<T> {
     pub(super) lane: u32,
     pub(super) ticket: u64,
-    /// The group, if it did not stand in line before.
+    /// The group, if it was not in line before.
     pub(super) group: Option<GroupRef<T>>,
     pub(super) from: Position,
     pub(super) to: Position,
 }
 
 impl<T> Move<T> {
-    /// To where a group belongs now.
+    /// A move from `from` to where the group now belongs.
     fn new(mailbox: &Mailbox<T>, group: Option<GroupRef<T>>, from: Position) -> Self {
         Self {
             lane: mailbox.lane.index(),
@@ -76,14 +76,14 @@ impl<T> Move<T> {
     }
 }
 
-/// Why claims look here first: a token may overtake what stands in line, as
-/// there are, or were, several lanes or levels, or tiers.
+/// Claims must look here first, since a token may overtake what is in line: there are, or were,
+/// several lanes or levels, or tiers.
 pub(super) const MIXED: u8 = 1;
 /// There is a move.
 pub(super) const MOVED: u8 = 1 << 1;
 
-/// What whoever posted is to do, with no group locked. The greater does what the
-/// lesser asks for.
+/// What must be done after a post, with no group locked. A greater value includes the lesser
+/// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
 pub(crate) enum Posted {
@@ -92,7 +92,7 @@ pub(crate) enum Posted {
     Kept,
     /// The list is long: take it in, if nobody has the policy lock.
     Long,
-    /// Somebody sleeps: look whom to wake.
+    /// Somebody sleeps: look for whom to wake.
     Look,
 }
 
@@ -100,12 +100,12 @@ struct List<T> {
     tokens: Vec<Token<T>>,
     moves: Vec<Move<T>>,
     next: u64,
-    /// A list that is as long as this is of interest: [`ASLEEP`] if somebody
-    /// sleeps, else the next multiple of [`LONG`](Submissions::LONG).
+    /// At this length the list asks for something: [`ASLEEP`] if somebody sleeps, else the next
+    /// multiple of [`LONG`](Submissions::LONG).
     alarm: usize,
 }
 
-/// The first token is of interest.
+/// The first token wakes.
 const ASLEEP: usize = 1;
 
 impl<T> List<T> {
@@ -140,16 +140,16 @@ impl<T> List<T> {
 
 /// See the [module](self).
 pub(super) struct Submissions<T> {
-    /// Its note is how many tokens there are. All senders change it.
+    /// Its note is the number of tokens. All senders change it.
     list: Apart<Lock<List<T>>>,
-    /// Units that come back in company.
+    /// Units that come back many at a time.
     pub(super) units: Units,
     /// Why claims look here first.
     urgent: Apart<AtomicU8>,
 }
 
 impl<T> Submissions<T> {
-    /// So many tokens are a long list.
+    /// From how many tokens a list is long.
     pub(super) const LONG: usize = model_size(4096, 4);
 
     pub(super) fn new() -> Self {
@@ -166,28 +166,27 @@ impl<T> Submissions<T> {
         }
     }
 
-    /// Whether a claim has to take in what is here before it takes what stands in
-    /// line.
+    /// Whether a claim must take in what is here before it takes from the line.
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         // Relaxed: what was posted before the claim is seen.
         self.urgent.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a token may overtake what stands in line.
+    /// Whether a token may overtake what is in line.
     #[inline]
     pub(super) fn is_mixed(&self) -> bool {
         // Relaxed: set under the policy lock.
         self.urgent.0.load(Ordering::Relaxed) & MIXED != 0
     }
 
-    /// Tokens may overtake from now on. Under the policy lock.
+    /// From now on tokens may overtake. Under the policy lock.
     pub(super) fn mix(&self) {
         // Relaxed: as it is read.
         self.urgent.0.fetch_or(MIXED, Ordering::Relaxed);
     }
 
-    /// Appends a token: its ticket, and what is to be done.
+    /// Appends a token. Returns its ticket, and what must be done.
     #[inline(always)]
     pub(super) fn post(&self, token: Token<T>) -> (u64, Posted) {
         let mut list = self.list.0.lock();
@@ -206,13 +205,13 @@ impl<T> Submissions<T> {
         }
     }
 
-    /// A ticket alone.
+    /// A ticket without a token.
     pub(super) fn number(&self) -> u64 {
         self.list.0.lock().number()
     }
 
-    /// As [`post`](Self::post) of a group that is bumped: its ticket is noted. What
-    /// matters to the order of lanes goes by a token all the same.
+    /// Like [`post`](Self::post) for a bumped group; stores its ticket. What matters for the
+    /// order of lanes still goes by a token.
     pub(super) fn post_bumped(&self, token: Token<T>, mailbox: &mut Mailbox<T>) -> Posted {
         let mut list = self.list.0.lock();
         if !self.is_mixed() && token.units == 0 {
@@ -229,7 +228,7 @@ impl<T> Submissions<T> {
         moved.max(self.appended(&mut list))
     }
 
-    /// Bumps a locked group. If it is ready it moves in line, should it stand there.
+    /// Bumps a locked group. A ready group moves in line, if it is there.
     pub(super) fn bump(&self, mailbox: &mut Mailbox<T>, level: u8) -> Posted {
         let from = mailbox.position();
         mailbox.flags |= BUMPED;
@@ -261,8 +260,8 @@ impl<T> Submissions<T> {
         self.list.0.note() > 0
     }
 
-    /// Swaps the tokens and the moves out into what is empty. Whether tokens may
-    /// overtake, and whether there was a move.
+    /// Swaps tokens and moves out for empty lists. Returns whether tokens may overtake, and
+    /// whether there was a move.
     #[inline]
     pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move<T>>) -> u8 {
         debug_assert!(empty.is_empty());
@@ -279,14 +278,13 @@ impl<T> Submissions<T> {
         urgent
     }
 
-    /// A number after all tickets so far. What is in the list must have been
-    /// taken; `None` if something came meanwhile.
+    /// A number after all tickets so far; `None` if the list is not empty.
     pub(super) fn mint(&self) -> Option<u64> {
         let mut list = self.list.0.lock();
         list.is_empty().then(|| list.number())
     }
 
-    /// Gives back what a long list has left.
+    /// Frees what a long list has left.
     pub(super) fn shrink(&self) {
         let mut list = self.list.0.lock();
         if list.tokens.is_empty() && list.tokens.capacity() > FEW {
@@ -294,8 +292,7 @@ impl<T> Submissions<T> {
         }
     }
 
-    /// Notes whether somebody sleeps. False if there is a token to be taken
-    /// first.
+    /// Notes whether somebody sleeps. False if tokens must be taken first.
     pub(super) fn sleep(&self, asleep: bool) -> bool {
         let mut list = self.list.0.lock();
         if asleep && !list.is_empty() {

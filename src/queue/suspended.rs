@@ -1,11 +1,11 @@
-//! Which groups are suspended, since a message of theirs failed.
+//! Suspended groups: those with a failed message that are poisoned or backing off.
 //!
 //! Invariants, under the policy lock:
-//! 1. A group is among the suspended exactly if one of its flags says so.
-//! 2. Such a group has a waiting message, and so exists: whatever takes the
-//!    last one out has the group go on.
-//! 3. An emptied map gives its last block back.
-//! 4. `poisoned` has the poisoned ones, by the time in their [`Poison`].
+//! 1. A group is in `groups` exactly if one of its flags says so.
+//! 2. Such a group has a waiting message, and so exists: an operation that takes the last one
+//!    out lets the group go on.
+//! 3. An emptied map frees its last block.
+//! 4. `poisoned` has the poisoned groups by their [`Poison::time`].
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub(super) struct Suspended {
     pub(super) timers: Timers<GroupKey>,
     pub(super) dates: Dates,
     pub(super) groups: BTreeMap<GroupKey, Suspension>,
-    /// Those of them that are poisoned, in the order in which they were.
+    /// The poisoned groups, in the order in which they were poisoned.
     pub(super) poisoned: BTreeMap<u64, GroupKey>,
-    /// How often a group was poisoned so far.
+    /// How many times a group was poisoned so far.
     times: u64,
-    /// Up to which time somebody was told.
+    /// The time up to which poisoned groups were told.
     told: u64,
 }
 
@@ -37,16 +37,16 @@ pub(super) enum Suspension {
 /// Why a group is poisoned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Poison {
-    /// The place of the message that failed.
+    /// The place of the failed message.
     pub(super) place: u64,
     pub(super) attempts: u32,
-    /// How often a group of this queue had been poisoned by then, this time counted.
+    /// The count of poisonings in this queue up to and including this one.
     time: u64,
 }
 
 impl Suspended {
-    /// A message of a group that is not poisoned has failed: the flag that the
-    /// group has from now on, if any.
+    /// A message of a group that is not poisoned has failed. Returns the group's new flag, if
+    /// any.
     pub(super) fn failed(
         &mut self,
         retry: Retry,
@@ -93,13 +93,13 @@ impl Suspended {
         }
     }
 
-    /// The poisoned groups that nobody was told of.
+    /// The poisoned groups that nobody was told of, with their times.
     pub(super) fn untold(&self) -> impl Iterator<Item = (u64, GroupKey)> {
         let later = self.poisoned.range(self.told + 1..);
         later.map(|(&time, &group)| (time, group))
     }
 
-    /// The first of [them](Self::untold), of which somebody is told now.
+    /// The first [untold](Self::untold) group; from now on it is told.
     pub(super) fn tell(&mut self) -> Option<GroupKey> {
         let (time, group) = self.untold().next()?;
         self.told = time;

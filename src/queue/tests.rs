@@ -1,4 +1,4 @@
-//! What only the inside of a queue can see.
+//! Tests that need the inside of a queue.
 
 use super::holders::Holders;
 use super::named::ReceiveFrom;
@@ -8,13 +8,12 @@ use crate::group::tests::steps;
 use crate::wait::Wait;
 use crate::wait::tests::heap::held_by_this_thread;
 
-/// What may cross threads, and why.
+/// Which types may cross threads, and why.
 ///
-/// The handles reach messages only through the queue's mutex, from which they
-/// come out by value: messages must be `Send`, and need not be `Sync`. A
-/// delivery holds a message and lends it out by reference, so it is `Sync` only
-/// if the message is; a turn or a wait to send may hold one too, and has the
-/// same bound.
+/// Handles reach messages only through the queue's locks, and messages come out by value: they
+/// must be `Send`, but need not be `Sync`. A delivery holds a message and lends it by
+/// reference, so it is `Sync` only if the message is. A turn or a waiting send may hold one
+/// too, and has the same bound.
 const _: () = {
     const fn send_and_sync<H: Send + Sync>() {}
     const fn send<H: Send>() {}
@@ -38,7 +37,7 @@ const _: () = {
     send_and_sync::<Detached<u8>>();
     send_and_sync::<Peek<u8>>();
 
-    // Nothing of the user's runs while one is not whole.
+    // No user code runs while one is in a broken state.
     const fn unwind_safe<H: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     unwind_safe::<Queue<OnlySend>>();
     unwind_safe::<Conversation<OnlySend>>();
@@ -52,7 +51,7 @@ const _: () = {
 
 const LONG: usize = Submissions::<u8>::LONG;
 
-/// Whoever makes a list long is told, again and again.
+/// A post that makes a list long says so, again and again.
 #[test]
 fn each_long_list_is_told_of() {
     let submissions = Submissions::<u8>::new();
@@ -85,7 +84,7 @@ fn threads_that_have_ended_are_forgotten() {
     assert!(holders.known() <= 2, "{}", holders.known());
 }
 
-/// While nobody receives, senders take it in.
+/// While nobody receives, senders take the list in.
 #[test]
 fn a_long_list_is_taken_in() {
     let queue = Queue::<u8>::new();
@@ -98,7 +97,7 @@ fn a_long_list_is_taken_in() {
     }
 }
 
-/// What `Debug` writes to is the user's, and may call the queue.
+/// `Debug` writes to user code, which may call the queue.
 #[test]
 fn debug_writes_under_no_lock() {
     use std::fmt::Write;
@@ -113,7 +112,7 @@ fn debug_writes_under_no_lock() {
     write!(Nosy(&queue), "{queue:?}").unwrap();
 }
 
-/// A queue without handles is there while one of its groups has a pin.
+/// A queue without handles lives while one of its groups has a pin.
 #[test]
 fn the_last_pin_lets_the_queue_go() {
     let queue = Queue::<u8>::new();
@@ -130,8 +129,8 @@ fn the_last_pin_lets_the_queue_go() {
     assert!(alive.upgrade().is_none());
 }
 
-/// The only pin of its group, whose conversation has ended. The queue's handles
-/// go before it or after it.
+/// The delivery has the only pin of its group, whose conversation has ended. The queue's
+/// handles are dropped before it or after it.
 #[test]
 fn a_detached_delivery_pins_its_group() {
     for (completes, first) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -157,7 +156,7 @@ fn a_detached_delivery_pins_its_group() {
     }
 }
 
-/// Whatever waits behind it stays where it is.
+/// The messages behind it stay where they are.
 #[test]
 fn a_failed_message_is_taken_out_alone() {
     let cost = |behind: u32| {
@@ -176,7 +175,7 @@ fn a_failed_message_is_taken_out_alone() {
     assert_eq!(cost(100), cost(10_000));
 }
 
-/// The groups of other lanes cost nothing, but for those of the same pages.
+/// The groups of other lanes cost nothing, except those in the same pages.
 #[test]
 fn a_lane_finds_its_groups() {
     let queue = Queue::<u8>::new();
@@ -209,7 +208,7 @@ fn a_lane_finds_its_groups() {
     drop((before, after));
 }
 
-/// What was rare about a group does not stay with it.
+/// A group's rare state does not stay with it.
 #[test]
 fn idle_groups_are_as_small_as_before() {
     for capacity in [Limit::Unlimited, Limit::AtMost(9_999)] {

@@ -1,7 +1,7 @@
 //! Turns: the exclusive right to receive from one group.
 //!
-//! The plain steps are here: they take the group's lock and nothing else.
-//! Whatever a flag of the group makes rare is in `special`.
+//! The plain steps are here: they take the group's lock and nothing else. What a flag of the
+//! group makes rare is in `special`.
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
@@ -17,25 +17,24 @@ use super::id::GroupId;
 use super::shared::Shared;
 use super::special::{self, LIVE, Live};
 
-/// The queue of a turn: borrowed, or kept.
+/// The queue of a turn: borrowed or owned.
 type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///
-/// It holds one unit of the group's limit and of the lane's cap from its claim
-/// to its end. Dropping it lets the next receive go on: a group with work and a
-/// free unit stands in line again, as the youngest.
+/// A turn holds one unit of the group's limit and of the lane's cap, from its claim to its end.
+/// After the drop, a group with work and a free unit is in line again, as the youngest.
 ///
-/// Each message is a [`Delivery`], which borrows the turn, so that there is one
-/// at a time; [`Delivery::detach`] makes one that outlives the turn.
+/// Each message is a [`Delivery`] that borrows the turn, so there is one at a time.
+/// [`Delivery::detach`] makes one that outlives the turn.
 ///
-/// A turn that is forgotten (`mem::forget`) keeps its group for ever.
+/// If a turn is forgotten (`mem::forget`), its group stays held for ever.
 ///
 /// # Cost
 ///
-/// One short lock of the group at the beginning and at the end; the first
-/// message comes with it. No lock that readers of other groups take, but in the
-/// cases that the [module](super) lists.
+/// One short lock of the group at the beginning and at the end; the first message comes with
+/// it. It takes no lock that readers of other groups take, except in the cases that the
+/// [module](super) lists.
 #[must_use = "dropping a turn lets the next receive have its group"]
 pub struct Turn<'q, T> {
     shared: Owner<'q, T>,
@@ -43,7 +42,7 @@ pub struct Turn<'q, T> {
 }
 
 impl<T> Live<T> {
-    /// Has the next message taken out, if there is one for it now.
+    /// Takes the next message out, if there is one for the turn now.
     #[inline]
     fn advance(&mut self, shared: &Owner<'_, T>) -> bool {
         self.taken.is_some() || self.group().waiting() > 0 && self.take_next(shared)
@@ -63,8 +62,8 @@ impl<T> Live<T> {
         special::take_next(shared, self)
     }
 
-    /// The turn ends: whether a token has to say that a unit of the lane's cap
-    /// came back. One that is older than a change of caps comes back alone.
+    /// At the end of the turn: whether a token must return a unit of the lane's cap. If the cap
+    /// has changed since the turn looked, the unit comes back alone.
     #[inline]
     fn unit_goes_by_token(&self, shared: &Shared<T>, mailbox: &Mailbox<T>) -> bool {
         let alone = || shared.epoch() != self.epoch;
@@ -75,9 +74,8 @@ impl<T> Live<T> {
 }
 
 impl<'q, T> Turn<'q, T> {
-    /// Begins the turn of a group that was claimed. Never fails: a group that
-    /// was paused meanwhile gives nothing. `epoch`: the queue's from before the
-    /// claim.
+    /// Begins the turn of a claimed group. Never fails: a group that was paused meanwhile gives
+    /// nothing. `epoch` is the queue's epoch before the claim.
     #[inline(always)]
     pub(super) fn begin(shared: &'q Arc<Shared<T>>, group: GroupRef<T>, epoch: u32) -> Self {
         let mut live = Live {
@@ -104,29 +102,28 @@ impl<'q, T> Turn<'q, T> {
         Self { shared, live }
     }
 
-    /// Whose turn it is.
+    /// The turn's group.
     #[must_use]
     pub fn group(&self) -> GroupId {
         self.shared.id(self.live.group().key())
     }
 
-    /// The group's [tag](super::Conversation::set_tag), 0 if it was given none.
+    /// The group's [tag](super::Conversation::set_tag); 0 if none was set.
     #[must_use]
     pub fn tag(&self) -> u64 {
         self.live.group().lock().tag()
     }
 
-    /// The group's next message, to be [completed](Delivery::complete): a delivery that
-    /// is dropped was *not* done, and its message is delivered again.
+    /// The group's next message, to be [completed](Delivery::complete): if the delivery is
+    /// dropped, the message is *not* done and is delivered again.
     ///
-    /// Nothing if the quantum is used up, if nothing waits, or if no unit is
-    /// free: the group or its lane was paused, a delivery was detached and the
-    /// limit is reached, another tier is open. What comes later may be taken:
-    /// after nothing there may be something again. The first message is taken out when
-    /// the turn is received: it comes also if there was a pause since.
+    /// `None` if the quantum is used up, if nothing waits, or if no unit is free: the group or
+    /// its lane was paused, a delivery was detached and the limit is reached, or another tier
+    /// is open. This is not final: a later call may give a message. The first message is taken
+    /// out when the turn is received, so it comes even if there was a pause since.
     ///
-    /// A `complete` that was forgotten is counted in [`Counts::dropped`](super::Counts::dropped),
-    /// and told to [`Builder::on_dropped`](super::Builder::on_dropped).
+    /// [`Counts::dropped`](super::Counts::dropped) counts forgotten calls of `complete`, and
+    /// [`Builder::on_dropped`](super::Builder::on_dropped) reports them.
     #[allow(
         clippy::should_implement_trait,
         reason = "a delivery borrows the turn, which an iterator cannot say"
@@ -141,8 +138,8 @@ impl<'q, T> Turn<'q, T> {
         Some(Delivery::new(&self.shared, live))
     }
 
-    /// Up to `n` messages, lent as one, to be completed all or up to some number: what is
-    /// not is delivered again. Nothing where [`next`](Self::next) gives nothing. Each message
+    /// Up to `n` messages, lent as one batch, to be completed all or up to some number; the
+    /// rest is delivered again. `None` where [`next`](Self::next) gives `None`. Each message
     /// counts in the quantum.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
@@ -154,8 +151,8 @@ impl<'q, T> Turn<'q, T> {
         Some(Batch::take(&self.shared, live, most))
     }
 
-    /// The same turn, with a queue of its own: it may be stored, and outlive
-    /// the queue's handles.
+    /// The same turn with its own handle of the queue: it may be stored, and may outlive the
+    /// queue's handles.
     pub fn into_owned(mut self) -> Turn<'static, T> {
         let live = &mut self.live;
         Turn {
@@ -186,7 +183,7 @@ impl<T> Drop for Turn<'_, T> {
     }
 }
 
-/// Ends a turn after which its group is just idle, if it is so `also` by this.
+/// Ends a turn that leaves its group idle, if `also` agrees.
 #[inline(always)]
 fn rest_idle<T>(
     group: GroupRef<T>,
@@ -199,8 +196,7 @@ fn rest_idle<T>(
 }
 
 impl<T> Turn<'_, T> {
-    /// Ends the turn of a group that is not just idle then, or in a queue with a
-    /// capacity.
+    /// Ends a turn that does not just leave its group idle, or in a queue with a capacity.
     #[inline(never)]
     fn end(&mut self, group: GroupRef<T>) {
         match self.live.holder.is_some() {
@@ -223,7 +219,7 @@ impl<T> Turn<'_, T> {
         self.end_by_token(group);
     }
 
-    /// Ends the turn of a group that is not just idle then.
+    /// Ends a turn that does not just leave its group idle.
     #[inline(never)]
     fn end_by_token(&mut self, group: GroupRef<T>) {
         let (shared, live) = (&self.shared, &mut self.live);

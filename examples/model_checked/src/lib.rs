@@ -1,14 +1,14 @@
-//! Countdowns that end by themselves: each message sends the next lower one, on whatever
-//! thread is free, and with the last of all the queue is closed.
+//! Countdowns that end by themselves: each message sends the next lower number, on any free
+//! thread; the last message of all closes the queue.
 //!
-//! Two workers may meet in it in many ways. The model shows that in none of them a message
-//! is refused or counted twice, or a worker sleeps for ever.
+//! Two workers may interleave in many ways. The model shows that in none of them a message is
+//! refused or counted twice, or a worker sleeps for ever.
 
 use conversant::prelude::*;
 
 use sync::{AtomicU32, Ordering::AcqRel};
 
-/// What a model replaces. Nothing else here names std's, loom's or shuttle's.
+/// What a model replaces. Nothing else here names std's, loom's or shuttle's types.
 mod sync {
     #[cfg(loom)]
     pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
 }
 
-/// Two countdowns, side by side. A message says which it is of, and its number.
+/// Two countdowns, side by side. A message has its countdown and its number.
 pub struct Countdowns {
     queue: Queue<(usize, u32)>,
     conversations: [Conversation<(usize, u32)>; 2],
@@ -27,7 +27,7 @@ pub struct Countdowns {
 }
 
 impl Countdowns {
-    /// Both from this number.
+    /// Both start at this number.
     pub fn new(from: u32) -> Result<Self, Box<dyn std::error::Error>> {
         let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited)?;
@@ -43,14 +43,14 @@ impl Countdowns {
         })
     }
 
-    /// What a worker does until both are over. How many numbers it has counted.
+    /// Works until both countdowns are over. Returns how many numbers it has counted.
     pub fn work(&self) -> u32 {
         let mut counted = 0;
         while let Ok(mut turn) = self.queue.receive().wait() {
             while let Some(delivery) = turn.next() {
                 let (which, number) = delivery.complete();
                 counted += 1;
-                // Before this one is done: else the queue might be closed.
+                // Sent before this message is done: otherwise the queue might be closed.
                 if number > 0 {
                     self.under_way.fetch_add(1, AcqRel);
                     let sent = self.conversations[which].send((which, number - 1));
@@ -79,7 +79,7 @@ mod tests {
         let countdowns = Arc::new(Countdowns::new(1).unwrap());
         let other = Arc::clone(&countdowns);
         let other = thread::spawn(move || other.work());
-        // One that slept for ever would be found here.
+        // A worker that sleeps for ever is found here.
         assert_eq!(countdowns.work() + other.join().unwrap(), 4);
     }
 
@@ -88,7 +88,7 @@ mod tests {
         #[cfg(loom)]
         {
             let mut model = loom::model::Builder::new();
-            // All ways to meet that take a thread its processor three times at most.
+            // All interleavings with at most three preemptions.
             model.preemption_bound = Some(3);
             model.check(two_workers);
         }

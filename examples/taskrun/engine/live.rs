@@ -43,7 +43,7 @@ pub(super) fn run(
     let arrives = |row: u32| Duration::from_millis(list.rows[row as usize].arrive_ms.into());
     let mut interrupted = false;
     loop {
-        // Looked for before anything is submitted: nothing new may start.
+        // Checked before anything is submitted: nothing new may start.
         if !interrupted && session.interrupts.try_recv().is_ok() {
             interrupted = true;
             live.interrupt(progress);
@@ -109,8 +109,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Submits the rows that arrive at one instant, so that none of them starts
-    /// before all are known.
+    /// Submits the rows that arrive at one instant; none starts before all are known.
     fn submit(&mut self, rows: impl Iterator<Item = u32>) {
         let mut rows = rows.peekable();
         if rows.peek().is_none() {
@@ -157,7 +156,7 @@ impl<'a> Live<'a> {
         };
         self.finished[*number as usize] = Finished {
             queued_us: outcome.queued.as_micros() as u64,
-            // One that was not begun at Ctrl-C has not run.
+            // If it was not begun at Ctrl-C, it has not run.
             ran: outcome
                 .run
                 .filter(|_| verdict != Verdict::Cancelled)
@@ -168,7 +167,7 @@ impl<'a> Live<'a> {
         progress.settled(self.list, *number, verdict, output.as_ref());
     }
 
-    /// Cancels what waits; what runs is waited for by the loop.
+    /// Cancels what waits; the loop waits for what runs.
     fn interrupt(&self, progress: &mut Progress) {
         progress.interrupted(self.scheduler.workers().busy as usize);
         // Its first try is what cancels.
@@ -178,8 +177,7 @@ impl<'a> Live<'a> {
             .wait_timeout(Duration::ZERO);
     }
 
-    /// With work but without a reader, as none could be started, another try
-    /// is due in a while.
+    /// There is work but no reader, since none could be started: try again in a while.
     fn retry(&self, progress: &mut Progress) -> Receiver<Instant> {
         let readers = self.scheduler.workers();
         if self.open == 0 || readers.live > 0 {

@@ -1,5 +1,5 @@
-//! The list on the simulator. Ctrl-C stops it at the instant that it has come
-//! to: nothing more starts, what runs ends.
+//! The list on the simulator. Ctrl-C stops it at its current instant: nothing more starts, what
+//! runs ends.
 
 use std::time::Duration;
 
