@@ -4,7 +4,9 @@
 mod alone;
 mod figures;
 mod groups;
+mod lifetimes;
 mod line;
+#[path = "../lanes/tests/rules.rs"]
 mod rules;
 mod run;
 mod several;

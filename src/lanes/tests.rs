@@ -2,6 +2,7 @@
 //! message in flight has a unit, which is one of the ways to use them.
 
 pub(crate) mod bound;
+mod lifetimes;
 pub(crate) mod model;
 mod rules;
 mod world;
@@ -113,7 +114,7 @@ impl Direct {
         for g in before.in_lane(lane) {
             let group = &before.groups[g];
             for _ in &group.flying {
-                _ = self.core.tiers(index).arrive(0);
+                self.core.tiers(index).arrive(0);
                 self.core.tiers(index).start(0);
             }
             let head = (!group.waiting.is_empty()).then_some(0);
@@ -190,7 +191,7 @@ impl Direct {
         let lane = self.lane_of(after, g);
         self.core.return_units(lane, 1);
         if self.is_tiered(after, g) {
-            _ = self.core.tiers(lane).finish(tier);
+            self.core.tiers(lane).finish(tier);
         }
         self.stand(after, g);
     }
@@ -202,9 +203,9 @@ impl Direct {
         if self.is_tiered(after, g) {
             let head = after.groups[g].waiting.first().map(|m| m.tier);
             let counted = std::mem::replace(&mut self.groups[g].counted, head);
-            _ = self.core.tiers(lane).give_back(tier);
+            self.core.tiers(lane).give_back(tier);
             self.core.change_head(lane, counted, head);
-            _ = self.core.tiers(lane).leave(tier);
+            self.core.tiers(lane).leave(tier);
         }
         self.stand(after, g);
     }

@@ -121,6 +121,13 @@ impl World {
         world
     }
 
+    /// A turn of one message, which is still in flight.
+    pub(super) fn start(&mut self) -> Option<usize> {
+        let is = self.model.clone().claim(false).map(|(g, _)| g);
+        self.apply(&Op::Claim);
+        is
+    }
+
     pub(super) fn apply(&mut self, op: &Op) {
         let (groups, lanes) = (self.model.groups.len(), self.model.lanes.len());
         let before = self.model.eligible();

@@ -1,13 +1,12 @@
-//! Single rules, with the expected order written out.
+//! Single rules, with the expected order written out: of the lanes alone, and again of a
+//! backlog, whose tests have this file too.
 
-use super::Watch;
 use super::world::{Op, Setup, World};
 use crate::backlog::Blocked;
-use crate::lanes::Lanes;
+use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
-use crate::ready::Position;
 
-fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> Script {
+fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: Watch) -> World {
     let groups = groups
         .iter()
         .map(|&(lane, level)| (lane, Limit::SERIAL, level))
@@ -20,28 +19,19 @@ fn world(bypass: Bypass, lanes: &[(u32, Limit)], groups: &[(usize, u8)], watch: 
     World::new(&setup, watch)
 }
 
-type Script = World;
-
 const FREE: (u32, Limit) = (1, Limit::Unlimited);
 
-fn send(world: &mut Script, groups: &[usize]) {
+fn send(world: &mut World, groups: &[usize]) {
     for &g in groups {
         world.apply(&Op::Send(g, 0, None));
     }
 }
 
-/// A turn of one message, which is still in flight.
-fn start(world: &mut Script) -> Option<usize> {
-    let is = world.model.clone().claim(true).map(|(g, _)| g);
-    world.apply(&Op::Claim(false));
-    is
-}
-
 /// So many turns of one message each, done one after the other.
-fn serve(world: &mut Script, turns: usize) -> Vec<usize> {
+fn serve(world: &mut World, turns: usize) -> Vec<usize> {
     let mut order = Vec::new();
     for _ in 0..turns {
-        order.extend(start(world));
+        order.extend(world.start());
         world.apply(&Op::Finish(0));
     }
     order
@@ -167,11 +157,11 @@ fn a_late_lower_tier_waits_for_one_drain() {
     for g in 0..3 {
         world.apply(&Op::Send(g, 5, None));
     }
-    assert_eq!((start(&mut world), start(&mut world)), (Some(0), Some(1)));
+    assert_eq!((world.start(), world.start()), (Some(0), Some(1)));
     world.apply(&Op::Send(3, 0, Some(0)));
-    assert_eq!(start(&mut world), None);
+    assert_eq!(world.start(), None);
     world.apply(&Op::Finish(0));
-    assert_eq!(start(&mut world), None);
+    assert_eq!(world.start(), None);
     world.apply(&Op::Finish(0));
     assert_eq!(serve(&mut world, 2), [3, 2]);
     world.drain();
@@ -246,74 +236,13 @@ fn a_lowered_cap_leaves_a_debt() {
         Watch::letter(),
     );
     send(&mut world, &[0, 1, 2, 3]);
-    (0..3).for_each(|_| assert!(start(&mut world).is_some()));
+    (0..3).for_each(|_| assert!(world.start().is_some()));
     world.apply(&Op::SetCap(0, Limit::AtMost(1)));
     for _ in 0..2 {
         world.apply(&Op::Finish(0));
-        assert_eq!(start(&mut world), None);
+        assert_eq!(world.start(), None);
     }
     world.apply(&Op::Finish(0));
-    assert_eq!(start(&mut world), Some(3));
+    assert_eq!(world.start(), Some(3));
     world.drain();
-}
-
-#[test]
-fn numbers_out_of_range_are_refused_and_change_nothing() {
-    let mut core = Lanes::<u8>::new(Bypass::default());
-    assert!(core.add_lane(0, Limit::Unlimited).is_err());
-    assert!(core.add_lane(1_000_001, Limit::Unlimited).is_err());
-    let above = Limit::AtMost(Limit::MAX + 1);
-    assert!(core.add_lane(1, above).is_err() && core.len() == 0);
-    let lane = core.add_lane(1, Limit::AtMost(Limit::MAX)).unwrap();
-    let index = lane.index();
-    assert!(core.set_cap(index, above).is_err());
-    core.add_group(lane);
-    core.push(index, 1, 0, 7);
-    assert_eq!((core.len(), core.eligible(9)), (1, 1));
-    assert_eq!(core.get(lane).unwrap().cap, Limit::AtMost(Limit::MAX));
-}
-
-#[test]
-fn many_lanes_and_groups_used_once_leave_nothing_behind() {
-    let mut core = Lanes::new(Bypass::default());
-    for n in 0..20_000_u32 {
-        let lane = core.add_lane(1, Limit::SERIAL).unwrap();
-        core.add_group(lane);
-        core.push(lane.index(), u64::from(n), 100, (n, lane));
-        core.end_lane(lane);
-    }
-    assert_eq!(core.eligible(usize::MAX), 20_000);
-    for n in 0..20_000 {
-        let ((number, lane), index, tiered) = core.pop().unwrap();
-        assert_eq!((number, index, tiered), (n, lane.index(), false));
-        core.return_units(index, 1);
-        core.settle(index);
-        core.remove_group(lane);
-        assert!(core.get(lane).is_none());
-    }
-    assert!(core.pop().is_none() && core.len() == 0);
-    assert_eq!(core.lanes.capacity() + core.free.capacity(), 0);
-}
-
-/// A turn by name resets the count if nobody in line is older.
-#[test]
-fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
-    for (served, next) in [(1, 30), (2, 0)] {
-        let mut core = Lanes::new(Bypass::AtMost(1));
-        let lane = core.add_lane(1, Limit::Unlimited).unwrap().index();
-        for (n, level) in [0, 0, 9, 9, 9].into_iter().enumerate() {
-            let ticket = n as u64 + 1;
-            core.push(lane, ticket, level, 10 * n);
-        }
-        assert_eq!(core.pop().map(|(g, ..)| g), Some(20));
-        core.served_by_name(lane, served);
-        assert_eq!(
-            core.remove(lane, 0, Position::new(0, served, None)),
-            Some(10 * (served as usize - 1))
-        );
-        core.settle(lane);
-        // With the count reset another one may overtake.
-        let second = core.pop().map(|(g, ..)| g);
-        assert_eq!(second, Some(next));
-    }
 }
