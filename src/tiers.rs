@@ -24,22 +24,6 @@ use std::fmt;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-/// What an event has changed: what [`Tiers::open`] or [`Tiers::draining`] say now.
-#[must_use = "a tier may have opened"]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// The same tier is open, and it drains or not as before; or still nothing is outstanding.
-    Same,
-    /// This tier has opened, and may start all its tasks.
-    Opened(u32),
-    /// The open tier starts nothing new from now on: a lower one has an outstanding task.
-    Drains,
-    /// The open tier may start tasks again: all that was outstanding in lower tiers is gone.
-    Resumed,
-    /// Nothing is outstanding any more, so that no tier is open.
-    Emptied,
-}
-
 /// The outstanding tasks of each tier, and which tier is open.
 ///
 /// Every method is O(1) while one tier is outstanding, and O(log t) with t tiers. Nothing is
@@ -153,36 +137,28 @@ impl Tiers {
 
     /// One more task of this tier is outstanding, and waits.
     #[inline]
-    pub fn arrive(&mut self, tier: u32) -> Change {
+    pub fn arrive(&mut self, tier: u32) {
         if self.is_empty() {
             self.tier = tier;
-            self.waiting = 1;
-            return Change::Opened(tier);
         }
         if self.tier == tier {
             self.waiting += 1;
-            return Change::Same;
+            return;
         }
         *self.others.entry(tier).or_insert(0) += 1;
-        if tier > self.tier || self.draining {
-            return Change::Same;
-        }
-        if self.running == 0 {
-            return self.open_lowest();
-        }
-        self.draining = true;
-        Change::Drains
+        self.draining |= tier < self.tier;
+        self.settle();
     }
 
     /// A waiting task of this tier is gone without having run: cancelled or skipped.
     #[inline]
-    pub fn leave(&mut self, tier: u32) -> Change {
+    pub fn leave(&mut self, tier: u32) {
         if self.open() != Some(tier) {
             return self.leave_other(tier);
         }
         debug_assert!(self.waiting > 0, "no task of tier {tier} waits");
         self.waiting = self.waiting.saturating_sub(1);
-        self.settle()
+        self.settle();
     }
 
     /// A waiting task of the open tier begins to run.
@@ -200,90 +176,75 @@ impl Tiers {
 
     /// A running task is done, however it ended.
     #[inline]
-    pub fn finish(&mut self, tier: u32) -> Change {
-        self.finish_all(tier, 1)
+    pub fn finish(&mut self, tier: u32) {
+        self.finish_all(tier, 1);
     }
 
     /// As [`finish`](Self::finish) of so many at once: at least one.
     #[inline]
-    pub fn finish_all(&mut self, tier: u32, tasks: u32) -> Change {
+    pub fn finish_all(&mut self, tier: u32, tasks: u32) {
         let tasks = u64::from(tasks);
         debug_assert!(
             self.tier == tier && self.running >= tasks,
             "no task of tier {tier} runs"
         );
-        if self.tier != tier || self.running < tasks {
-            return Change::Same;
+        if self.tier == tier && self.running >= tasks {
+            self.running -= tasks;
+            self.settle();
         }
-        self.running -= tasks;
-        self.settle()
     }
 
     /// A running task has not been done and waits again.
     #[inline]
-    pub fn give_back(&mut self, tier: u32) -> Change {
+    pub fn give_back(&mut self, tier: u32) {
         debug_assert!(
             self.tier == tier && self.running > 0,
             "no task of tier {tier} runs"
         );
-        if self.tier != tier || self.running == 0 {
-            return Change::Same;
+        if self.tier == tier && self.running > 0 {
+            self.running -= 1;
+            self.waiting += 1;
+            self.settle();
         }
-        self.running -= 1;
-        self.waiting += 1;
-        self.settle()
     }
 
-    /// Applies the rule after the open tier's counts have gone down.
+    /// Applies the rule.
     #[inline]
-    fn settle(&mut self) -> Change {
-        if self.running > 0 || (self.waiting > 0 && !self.draining) {
-            Change::Same
-        } else if self.others.is_empty() {
-            Change::Emptied
-        } else {
-            self.open_lowest()
+    fn settle(&mut self) {
+        let stays = self.running > 0 || self.waiting > 0 && !self.draining;
+        if !stays && !self.others.is_empty() {
+            self.open_lowest();
         }
     }
 
     /// Closes the open tier, of which nothing runs, and opens the lowest of the others.
     #[cold]
-    fn open_lowest(&mut self) -> Change {
+    fn open_lowest(&mut self) {
         debug_assert_eq!(self.running, 0);
-        let (tier, waiting) = match self.others.pop_first() {
-            Some(lowest) => lowest,
-            None => return Change::Same,
+        let Some((tier, waiting)) = self.others.pop_first() else {
+            return;
         };
         if self.waiting > 0 {
             self.others.insert(self.tier, self.waiting);
         }
         (self.tier, self.waiting, self.draining) = (tier, waiting, false);
         self.free_when_empty();
-        Change::Opened(tier)
     }
 
     #[cold]
-    fn leave_other(&mut self, tier: u32) -> Change {
+    fn leave_other(&mut self, tier: u32) {
         let Entry::Occupied(mut count) = self.others.entry(tier) else {
             debug_assert!(false, "no task of tier {tier} waits");
-            return Change::Same;
+            return;
         };
         *count.get_mut() -= 1;
         if *count.get() > 0 {
-            return Change::Same;
+            return;
         }
         count.remove();
-        let draining = self
-            .others
-            .keys()
-            .next()
-            .is_some_and(|&lowest| lowest < self.tier);
+        let lowest = self.others.keys().next();
+        self.draining = lowest.is_some_and(|&lowest| lowest < self.tier);
         self.free_when_empty();
-        if std::mem::replace(&mut self.draining, draining) == draining {
-            Change::Same
-        } else {
-            Change::Resumed
-        }
     }
 
     /// An emptied map keeps its last node; a new one has none.

@@ -17,11 +17,11 @@ impl Shared {
         if self.word.is_unaffected_by(tier) {
             // Which tier is open cannot change meanwhile, and nothing in the word does.
             session.read(&self.word);
-            let _ = session.tiers.arrive(tier);
+            session.tiers.arrive(tier);
             return;
         }
         session.change(&self.word, |tiers| {
-            let _ = tiers.arrive(tier);
+            tiers.arrive(tier);
         });
         self.notify(session);
     }
@@ -62,7 +62,7 @@ impl<G: Handle> Ticket<G> {
         let mut session = shared.state.lock();
         let entered = session.pass_on(&shared.word, next).unwrap_or_else(|| {
             session.change(&shared.word, |tiers| {
-                let _ = tiers.finish(tier);
+                tiers.finish(tier);
                 next.is_some_and(|next| start(tiers, next))
             })
         });
@@ -75,7 +75,7 @@ impl<G: Handle> Ticket<G> {
     pub(super) fn cancel_locked(&self) {
         let tier = self.tier;
         self.shared().with_state(|tiers| {
-            let _ = tiers.leave(tier);
+            tiers.leave(tier);
         });
     }
 }
@@ -110,7 +110,7 @@ impl State {
         let before = word.pass_on(tier, count, more, enters)?;
         // The others go on by what the word says; the state follows.
         before.update(&mut self.tiers);
-        let _ = self.tiers.finish(before.tier());
+        self.tiers.finish(before.tier());
         Some(enters)
     }
 

@@ -115,10 +115,10 @@ impl<G: Stands> Lanes<G> {
             && old != new
         {
             if let Some(tier) = new {
-                _ = tiered.tiers.arrive(tier);
+                tiered.tiers.arrive(tier);
             }
             if let Some(tier) = old {
-                _ = tiered.tiers.leave(tier);
+                tiered.tiers.leave(tier);
             }
         }
     }
@@ -127,7 +127,7 @@ impl<G: Stands> Lanes<G> {
     #[inline]
     pub fn finish_all(&mut self, lane: u32, tier: u32, messages: u32) {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered {
-            _ = tiered.tiers.finish_all(tier, messages);
+            tiered.tiers.finish_all(tier, messages);
         }
     }
 }

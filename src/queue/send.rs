@@ -368,7 +368,7 @@ impl<T> Shared<T> {
             mailbox.flags |= TIERED;
             let started = mailbox.units(claimed);
             for _ in 0..started {
-                _ = state.lanes.tiers(index).arrive(0);
+                state.lanes.tiers(index).arrive(0);
                 state.lanes.tiers(index).start(0);
             }
             let waits = group.waiting() > 0 && mailbox.flags & POISONED == 0;

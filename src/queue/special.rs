@@ -93,7 +93,7 @@ fn begin_in_tier<T>(shared: &Shared<T>, group: &GroupRef<T>) -> Option<Taken<T>>
             mailbox.rare().counted = None;
             taken = group.take(mailbox);
         } else if let Some(tier) = started {
-            _ = state.lanes.tiers(mailbox.lane.index()).give_back(tier);
+            state.lanes.tiers(mailbox.lane.index()).give_back(tier);
         }
         (taken, Age::Same)
     })
@@ -161,7 +161,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
 /// Counts the message as done that a turn had taken before tiers came into use.
 fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & TIERED != 0 && std::mem::take(&mut mailbox.rare().swept) {
-        _ = state.lanes.tiers(mailbox.lane.index()).finish(0);
+        state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
 }
 
@@ -180,7 +180,7 @@ fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messa
     live.counted = false;
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
-        _ = state.lanes.tiers(lane).finish(tier);
+        state.lanes.tiers(lane).finish(tier);
         state.lanes.settle(lane);
     });
     shared.capacity.done(&live.holder, number(messages));
@@ -259,7 +259,7 @@ pub(super) fn give_back<T>(
         shared.free(state, 1);
         state.unwanted.push(taken.message);
         if counted {
-            _ = state.lanes.tiers(lane).finish(tier);
+            state.lanes.tiers(lane).finish(tier);
         }
         return 0;
     }
@@ -277,9 +277,9 @@ pub(super) fn give_back<T>(
     group.put_back(mailbox, taken);
     if counted {
         // Both wait: the message that comes back, and the one that was first until now.
-        _ = state.lanes.tiers(lane).give_back(tier);
+        state.lanes.tiers(lane).give_back(tier);
         state.count_head(mailbox);
-        _ = state.lanes.tiers(lane).leave(tier);
+        state.lanes.tiers(lane).leave(tier);
     }
     flag
 }
@@ -336,7 +336,7 @@ pub(super) fn end_detached<T>(
         if let Some(failed) = failed {
             flag = give_back(shared, state, group, mailbox, (failed, counted, true));
         } else if counted {
-            _ = state.lanes.tiers(lane).finish(tier);
+            state.lanes.tiers(lane).finish(tier);
         }
         let stays = ready && mailbox.flags & SUSPENDED == 0;
         let age = if stays { Age::Same } else { Age::New };

@@ -37,10 +37,10 @@ impl Rule {
     }
 
     fn gone(&mut self, ticket: &Ticket) {
-        let _ = match ticket.entered() {
+        match ticket.entered() {
             true => self.0.finish(ticket.tier()),
             false => self.0.leave(ticket.tier()),
-        };
+        }
     }
 }
 
@@ -50,7 +50,7 @@ fn play(steps: &[Step]) {
     for &step in steps {
         match step {
             Step::Join(tier) => {
-                let _ = rule.0.arrive(tier);
+                rule.0.arrive(tier);
                 tickets.push(gate.join(tier));
             }
             _ if tickets.is_empty() => {}
