@@ -8,7 +8,7 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Block, Signature};
+use syn::{Block, ReturnType, Signature, Type, TypeParamBound};
 
 use crate::tree::{Files, Tree};
 
@@ -26,6 +26,20 @@ pub mod mutant {
             said.map_or(0, |said| said.parse().expect("a number"))
         })
     }
+    #[derive(Debug)]
+    pub enum Form<A, B> {
+        This(A),
+        Later(B),
+    }
+    impl<A: Iterator, B: Iterator<Item = A::Item>> Iterator for Form<A, B> {
+        type Item = A::Item;
+        fn next(&mut self) -> Option<A::Item> {
+            match self {
+                Self::This(this) => this.next(),
+                Self::Later(later) => later.next(),
+            }
+        }
+    }
 }
 "#;
 
@@ -34,16 +48,17 @@ const ROOT: &str = "src/lib.rs";
 /// Why a variant has to be built alone.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// It changes more than bodies of functions.
+    /// It changes more than bodies of the crate's functions.
     MoreThanBodies,
-    /// The body of a `const fn`, or of one that returns a type without a name.
+    /// The body of a `const fn`, or of one that returns a type without a name which is not
+    /// just an iterator.
     FixedBody,
 }
 
 impl fmt::Display for Alone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::MoreThanBodies => "it changes more than bodies of functions",
+            Self::MoreThanBodies => "it changes more than bodies of the crate's functions",
             Self::FixedBody => "a body that cannot be chosen at run time",
         })
     }
@@ -64,6 +79,9 @@ impl Weaving {
     pub fn add(&mut self, tree: &Tree, number: usize, files: &Files) -> Result<Result<(), Alone>> {
         let mut all = Vec::new();
         for (file, broken) in files {
+            if !file.starts_with("src/") {
+                return Ok(Err(Alone::MoreThanBodies));
+            }
             let sound = tree.read(file)?;
             match changes(&sound, broken).with_context(|| file.clone())? {
                 Ok(changes) => all.push((file.clone(), changes)),
@@ -111,7 +129,7 @@ fn changes(sound: &str, broken: &str) -> Result<Result<Vec<(usize, String)>, Alo
         if sound[our.range.clone()] == *body {
             continue;
         }
-        if our.fixed {
+        if our.kind == Kind::Fixed {
             return Ok(Err(Alone::FixedBody));
         }
         changes.push((place, body.to_owned()));
@@ -137,19 +155,43 @@ fn woven(text: &str, forms: &Forms) -> Result<String> {
         let range = bodies[*place].range.clone();
         out += &text[at..range.start];
         out += "{ match crate::mutant::number() {\n";
-        for (number, body) in forms {
-            writeln!(out, "{number} => {body}")?;
+        let arm = |nth: usize, body: &str| match bodies[*place].kind {
+            Kind::Iterator => form(nth, forms.len(), body),
+            _ => body.to_owned(),
+        };
+        for (nth, (number, body)) in forms.iter().enumerate() {
+            writeln!(out, "{number} => {},", arm(nth, body))?;
         }
-        write!(out, "_ => {} }} }}", &text[range.clone()])?;
+        write!(out, "_ => {} }} }}", arm(forms.len(), &text[range.clone()]))?;
         at = range.end;
     }
     Ok(out + &text[at..])
 }
 
+/// One of the forms of an iterator: each is of a type of its own.
+fn form(nth: usize, last: usize, body: &str) -> String {
+    let later = "crate::mutant::Form::Later(".repeat(nth);
+    let form = match nth < last {
+        true => format!("crate::mutant::Form::This({body})"),
+        false => body.to_owned(),
+    };
+    later + &form + &")".repeat(nth)
+}
+
 /// The body of a function that is in no other function.
 struct Body {
     range: Range<usize>,
-    fixed: bool,
+    kind: Kind,
+}
+
+/// What is to be done for a choice of bodies.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// An iterator without a name: its forms are of different types.
+    Iterator,
+    /// There is no choice.
+    Fixed,
 }
 
 fn bodies(text: &str) -> Result<Vec<Body>> {
@@ -164,10 +206,33 @@ impl Bodies {
     fn add(&mut self, signature: &Signature, block: &Block) {
         let mut unnamed = Unnamed(false);
         unnamed.visit_return_type(&signature.output);
-        let fixed = signature.constness.is_some() || unnamed.0;
+        let kind = if signature.constness.is_some() {
+            Kind::Fixed
+        } else if is_iterator(&signature.output) {
+            Kind::Iterator
+        } else if unnamed.0 {
+            Kind::Fixed
+        } else {
+            Kind::Plain
+        };
         let range = block.span().byte_range();
-        self.0.push(Body { range, fixed });
+        self.0.push(Body { range, kind });
     }
+}
+
+/// Whether an `impl Iterator`, and no more, is returned.
+fn is_iterator(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, returned) = output else {
+        return false;
+    };
+    let Type::ImplTrait(unnamed) = &**returned else {
+        return false;
+    };
+    let mut bounds = unnamed.bounds.iter().filter_map(|bound| match bound {
+        TypeParamBound::Trait(bound) => bound.path.segments.last(),
+        _ => None,
+    });
+    bounds.next().is_some_and(|first| first.ident == "Iterator") && bounds.next().is_none()
 }
 
 /// Whether a type says `impl`.
@@ -209,8 +274,25 @@ mod tests {
         assert_eq!(changed, [(0, "{ 7 }".to_owned())]);
         let forms = Forms::from([(0, vec![(5, "{ 7 }".to_owned())])]);
         let text = woven(SOUND, &forms).unwrap();
-        let body = "{ match crate::mutant::number() {\n5 => { 7 }\n_ => { A } } }";
+        let body = "{ match crate::mutant::number() {\n5 => { 7 },\n_ => { A } } }";
         assert_eq!(text, SOUND.replace("{ A }", body));
+    }
+
+    #[test]
+    fn the_forms_of_an_iterator_are_of_one_type() {
+        let sound = "fn f() -> impl Iterator<Item = u8> { once(1) }\n";
+        let forms = ["{ empty() }", "{ repeat(1) }"].map(str::to_owned);
+        let broken = sound.replace("{ once(1) }", &forms[0]);
+        let changed = changes(sound, &broken).unwrap().unwrap();
+        assert_eq!(changed, [(0, forms[0].clone())]);
+        let forms = forms.into_iter().zip(5..).map(|(form, n)| (n, form));
+        let text = woven(sound, &Forms::from([(0, forms.collect())])).unwrap();
+        let text = text.replace("crate::mutant::Form::", "");
+        assert!(text.contains("\n5 => This({ empty() }),\n6 => Later(This({ repeat(1) })),\n"));
+        assert!(
+            text.contains("\n_ => Later(Later({ once(1) })) } }"),
+            "{text}"
+        );
     }
 
     #[test]
