@@ -322,7 +322,7 @@ impl<J: Body> Claimed<J> {
     }
 
     /// Its worker runs the next now: what it holds, and its row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(Waiting<J>, InFlight, Option<Box<Record>>)> {
         match self {
             Self::One(claim, record) => {
