@@ -6,6 +6,7 @@ mod figures;
 mod groups;
 mod lifetimes;
 mod line;
+#[allow(clippy::duplicate_mod, reason = "the same rules, in this world too")]
 #[path = "../lanes/tests/rules.rs"]
 mod rules;
 mod run;
