@@ -131,8 +131,7 @@ fn a_delay_on_a_pool_comes_by_itself() {
 fn the_next_date_is_waited_for_until_it_is_earlier() {
     let jobs = JobQueue::<u32, &str>::new();
     let at = |seconds| Place::new().due(Duration::from_secs(seconds));
-    let count = Arc::new(Count::default());
-    let waker = Waker::from(Arc::clone(&count));
+    let (count, waker) = Count::new();
     let mut cx = Context::from_waker(&waker);
     let known = Some(Duration::from_secs(5));
     let mut any = pin!(jobs.next_due(None));
@@ -164,7 +163,7 @@ fn the_next_date_is_waited_for_until_it_is_earlier() {
         Poll::Ready(Duration::from_secs(4))
     );
     drop(earlier);
-    assert_eq!(Arc::strong_count(&count), 2, "no waker is kept");
+    assert!(count.is_let_go(), "no waker is kept");
 }
 
 /// Ready when it is told.
@@ -198,8 +197,7 @@ fn a_future_keeps_the_time_by_any_runtime_s_sleep() {
         sleeps.lock().unwrap().push((long, sleep.clone()));
         sleep
     }));
-    let count = Arc::new(Count::default());
-    let waker = Waker::from(Arc::clone(&count));
+    let (count, waker) = Count::new();
     let mut poll = || {
         assert!(
             keeps
@@ -238,8 +236,7 @@ fn the_next_timer_of_a_dialog_wakes_after_one_that_rang_or_was_cancelled() {
     let dialogs = Dialogs::<u32>::new();
     let (near, far) = dialogs.pair(&lane, &lane).unwrap();
     for cancels in [false, true] {
-        let count = Arc::new(Count::default());
-        let waker = Waker::from(Arc::clone(&count));
+        let (count, waker) = Count::new();
         let mut cx = Context::from_waker(&waker);
         near.set_timer(SOON).unwrap();
         let due = dialogs.advance(Duration::ZERO).unwrap();

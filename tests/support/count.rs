@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::task::Wake;
+use std::task::{Wake, Waker};
 
 #[derive(Default)]
 pub(crate) struct Count(AtomicU32);
@@ -14,7 +14,18 @@ impl Wake for Count {
 }
 
 impl Count {
+    pub(crate) fn new() -> (Arc<Self>, Waker) {
+        let count = Arc::new(Self::default());
+        let waker = Waker::from(Arc::clone(&count));
+        (count, waker)
+    }
+
     pub(crate) fn get(&self) -> u32 {
         self.0.load(SeqCst)
+    }
+
+    /// That nobody keeps a clone of the waker but its owner.
+    pub(crate) fn is_let_go(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 2
     }
 }

@@ -3,39 +3,12 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
 use conversant::scheduler::{How, SyncError, Verdict};
 
+use crate::count::Count;
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until};
-
-/// Counts how often it is woken.
-#[derive(Default)]
-pub(crate) struct Count(AtomicU32);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-impl Count {
-    pub(crate) fn new() -> (Arc<Self>, Waker) {
-        let count = Arc::new(Self::default());
-        let waker = Waker::from(Arc::clone(&count));
-        (count, waker)
-    }
-
-    pub(crate) fn get(&self) -> u32 {
-        self.0.load(SeqCst)
-    }
-
-    /// That nobody keeps a clone of the waker but its owner.
-    fn is_let_go(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) == 2
-    }
-}
 
 /// One poll.
 macro_rules! poll {

@@ -13,7 +13,7 @@ use conversant::scheduler::{
     Caller, CallerOptions, How, OnFailure, Place, Reason, Rejected, Scheduler, Task, Verdict,
 };
 
-use crate::threads::asynchronous::Count;
+use crate::count::Count;
 use crate::threads::stage::{Held, end, finishes, gives, scheduler, until, until_idle};
 
 fn roomy(scheduler: &Scheduler, capacity: u32) -> Caller {

@@ -41,8 +41,7 @@ fn dates_are_on_the_scale_of_who_tells_the_time() {
             // It is older than the difference of the dates below.
             let made = Instant::now();
             until(|| made.elapsed() >= 2 * MOMENT);
-            let count = Arc::new(Count::default());
-            let waker = Waker::from(Arc::clone(&count));
+            let (count, waker) = Count::new();
             let mut cx = Context::from_waker(&waker);
             assert_eq!(Timed::advance(&scheduler, origin), None);
             let first = later(&caller, HOUR);
@@ -84,8 +83,7 @@ fn a_ticker_sleeps_though_it_counts_from_long_before() {
             assert!(sleeps.len() < 3, "it spins");
             Sleep
         }));
-        let count = Arc::new(Count::default());
-        let waker = Waker::from(Arc::clone(&count));
+        let (count, waker) = Count::new();
         let mut poll = || {
             let mut cx = Context::from_waker(&waker);
             assert!(keeps.as_mut().poll(&mut cx).is_pending());
@@ -197,8 +195,7 @@ fn a_drain_does_not_wait_for_what_nobody_makes_due() {
                 drop(ticker.take());
             }
             assert!(tasks.iter().all(|task| !task.has_ended()), "it is open");
-            let count = Arc::new(Count::default());
-            let waker = Waker::from(Arc::clone(&count));
+            let (count, waker) = Count::new();
             let mut drained = pin!(scheduler.shutdown(How::Drain));
             let mut poll = || drained.as_mut().poll(&mut Context::from_waker(&waker));
             if !before {
