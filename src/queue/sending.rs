@@ -117,9 +117,9 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     }
 
     fn send(&mut self) -> R {
-        self.pending
-            .iter_mut()
-            .for_each(|(by, _)| (self.steps.prepare)(by));
+        if let Some((by, _)) = &mut self.pending {
+            (self.steps.prepare)(by);
+        }
         let (by, message) = self.pending();
         let granted = Granted {
             permits: take(&mut self.permits),
