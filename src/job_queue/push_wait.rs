@@ -70,14 +70,18 @@ impl<K: Ord, J> JobQueue<K, J> {
     pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
         let shared: &Shared<K, J> = self.shared();
         let to = ToPush { shared, place };
-        let mut steps = Steps::new(|ToPush { shared, place }, (key, job), granted| {
-            let mut entering = entering(key, job, place);
-            let pushed = granted.map_err(PushReason::from).and_then(|granted| {
+        let mut steps = Steps::new(
+            |ToPush { shared, place }, (key, job), granted| {
+                let mut entering = entering(key, job, place);
                 let room = Room::granted(&shared.capacity, granted.permits);
-                shared.push_into(&mut entering, room)
-            });
-            pushed.map_err(|why| refused(entering.0, why))
-        });
+                let pushed = shared.push_into(&mut entering, room);
+                pushed.map_err(|why| refused(entering.0, why))
+            },
+            |(key, job), reason| {
+                let reason = reason.into();
+                Err(PushError { key, job, reason })
+            },
+        );
         // What is refused for another reason waits for no room, and takes none.
         steps.at_once = Some(|ToPush { shared, place }, (key, job)| {
             let mut entering = entering(key, job, place);

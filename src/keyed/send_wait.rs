@@ -44,15 +44,17 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             group: None,
         };
         let capacity = &self.queue().capacity;
-        let mut steps = Steps::new(|(tier, to): (_, ToKey<'_, K, T, S>), message, granted| {
-            match granted.and_then(|granted| Ok((granted, to.group()?))) {
-                Ok((granted, group)) => {
-                    let queue = to.keyed.queue();
-                    queue.send_one_granted((group, tier), message, granted, ())
-                }
-                Err(reason) => Err(SendError { message, reason }),
-            }
-        });
+        let mut steps = Steps::new(
+            |(tier, to): (_, ToKey<'_, K, T, S>), message, granted| {
+                let Some(group) = &to.group else {
+                    let reason = SendReason::Closed;
+                    return Err(SendError { message, reason });
+                };
+                let queue = to.keyed.queue();
+                queue.send_one_granted((group, tier), message, granted, ())
+            },
+            |message, reason| Err(SendError { message, reason }),
+        );
         steps.prepare = |(_, to)| to.find();
         steps.bound = |(_, to), which| {
             to.find();
@@ -78,9 +80,5 @@ impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
             drop(unneeded);
         }
         keyed.queue().trim(true);
-    }
-
-    fn group(&self) -> Result<&Pinned<T>, SendReason> {
-        self.group.as_ref().ok_or(SendReason::Closed)
     }
 }

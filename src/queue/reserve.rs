@@ -21,6 +21,13 @@ pub struct Reserved<'a, T> {
 pub type Reserve<'a, T> =
     Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
 
+impl SendError<()> {
+    fn of_nothing(reason: SendReason) -> Self {
+        let message = ();
+        Self { message, reason }
+    }
+}
+
 impl<T> Conversation<T> {
     /// Waits until there is room for a message in the group, its lane and the queue, and
     /// reserves it: for a message that is costly to make, or is sent where nobody can wait.
@@ -44,13 +51,10 @@ impl<T> Conversation<T> {
     /// thread may not wait for it.
     pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
         let capacity = &self.pin.queue().capacity;
-        let mut steps = Steps::new(|by: &Self, (), granted| {
-            let reserved = granted.and_then(|granted| by.keep(granted));
-            reserved.map_err(|reason| SendError {
-                message: (),
-                reason,
-            })
-        });
+        let mut steps = Steps::new(
+            |by: &Self, (), granted| by.keep(granted).map_err(SendError::of_nothing),
+            |(), reason| Err(SendError::of_nothing(reason)),
+        );
         steps.bound = |to, which| bound_of(&to.pin, which);
         Sending::wait(capacity, 1, (self, ()), steps)
     }

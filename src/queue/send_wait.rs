@@ -96,10 +96,7 @@ impl<T> Conversation<T> {
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         self.when_there_is_room(1, message, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);
-            match granted {
-                Ok(granted) => by.pin.queue().send_one_granted(to, message, granted, ()),
-                Err(reason) => Err(SendError { message, reason }),
-            }
+            by.pin.queue().send_one_granted(to, message, granted, ())
         })
     }
 
@@ -114,10 +111,7 @@ impl<T> Conversation<T> {
         let messages = Vec::from_iter(messages);
         self.when_there_is_room(messages.len(), messages, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);
-            match granted {
-                Ok(granted) => by.pin.queue().send_granted(to, message, granted, ()),
-                Err(reason) => Err(SendError { message, reason }),
-            }
+            by.pin.queue().send_granted(to, message, granted, ())
         })
     }
 
@@ -128,7 +122,8 @@ impl<T> Conversation<T> {
         send: SendGranted<'a, On<'a, T>, M, Result<(), SendError<M>>>,
     ) -> Wait<ToSend<'a, T, M>> {
         let capacity = &self.pin.queue().capacity;
-        let mut steps = Steps::new(send);
+        let give_back = |message, reason| Err(SendError { message, reason });
+        let mut steps = Steps::new(send, give_back);
         steps.bound = |(_, to), which| bound_of(&to.pin, which);
         Sending::wait(capacity, messages, ((None, self), message), steps)
     }

@@ -40,8 +40,10 @@ pub(crate) struct Steps<'a, O, M, R> {
     pub(crate) at_once: Option<SendAtOnce<O, M, R>>,
     /// Runs before the send: what may panic.
     pub(crate) prepare: fn(&mut O),
-    /// Sends it with its room, or gives it back for a reason.
+    /// Sends it with its room.
     pub(crate) send: SendGranted<'a, O, M, R>,
+    /// Gives it back for a reason.
+    pub(crate) give_back: fn(M, SendReason) -> R,
     /// Told how the wait goes. Returns true if the wait must give up, since it would wait for
     /// itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
@@ -49,16 +51,17 @@ pub(crate) struct Steps<'a, O, M, R> {
 
 type SendAtOnce<O, M, R> = fn(O, M) -> Result<R, (O, M)>;
 
-pub(super) type SendGranted<'a, O, M, R> = fn(O, M, Result<Granted<'a>, SendReason>) -> R;
+pub(super) type SendGranted<'a, O, M, R> = fn(O, M, Granted<'a>) -> R;
 
 impl<'a, O, M, R> Steps<'a, O, M, R> {
     /// Only a send.
-    pub(crate) fn new(send: SendGranted<'a, O, M, R>) -> Self {
+    pub(crate) fn new(send: SendGranted<'a, O, M, R>, give_back: fn(M, SendReason) -> R) -> Self {
         Self {
             bound: |_, _| None,
             at_once: None,
             prepare: |_| (),
             send,
+            give_back,
             on_pause: |_, _| false,
         }
     }
@@ -125,7 +128,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             permits: take(&mut self.permits),
             parts: Some(take(&mut self.admission.admitted)),
         };
-        (self.steps.send)(by, message, Ok(granted))
+        (self.steps.send)(by, message, granted)
     }
 
     /// Tells the pause. Whether to give up.
@@ -138,8 +141,8 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     fn leave(&mut self, reason: SendReason) -> R {
         self.cancel();
         self.unblock();
-        let (by, message) = self.pending();
-        (self.steps.send)(by, message, Err(reason))
+        let (_by, message) = self.pending();
+        (self.steps.give_back)(message, reason)
     }
 }
 

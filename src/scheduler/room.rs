@@ -83,13 +83,15 @@ impl Caller {
         place: Place<'a>,
         task: P::Given,
     ) -> Wait<Submitting<'a, P::Given, P::Ok, P::Error>> {
-        let mut steps = Steps::new(|(caller, place): (&Self, _), task, granted| match granted {
-            Ok(granted) => caller.submit_one(place, P::new(task), Some(granted.permits)),
-            Err(reason) => Err(Rejected {
-                task,
-                reason: reason.into(),
-            }),
-        });
+        let mut steps = Steps::new(
+            |(caller, place): (&Self, _), task, granted| {
+                caller.submit_one(place, P::new(task), Some(granted.permits))
+            },
+            |task, reason| {
+                let reason = reason.into();
+                Err(Rejected { task, reason })
+            },
+        );
         steps.on_pause = |(caller, _), pause| caller.waits_for_room(pause);
         Sending::wait(&self.capacity, 1, ((self, place), task), steps)
     }
