@@ -183,20 +183,28 @@ impl<T> Group<T> {
         Some(taken)
     }
 
-    /// Takes the first messages out, up to so many.
-    pub(crate) fn take_many(&self, mailbox: &mut Mailbox<T>, most: u32, out: &mut Vec<Taken<T>>) {
+    /// Takes out messages that follow this one without a gap and have not failed, up to so many.
+    pub(crate) fn take_behind<U>(
+        &self,
+        mailbox: &mut Mailbox<T>,
+        first: &Taken<U>,
+        most: u32,
+    ) -> Vec<T> {
         if mailbox.flags & ODD != 0 {
-            return out.extend((0..most).map_while(|_| self.take(mailbox)));
+            let places = (1..=most).map(|n| first.place() + u64::from(n));
+            let taken = places.map_while(|place| self.take_fresh(mailbox, place));
+            return taken.collect();
         }
-        let (mut number, before) = (mailbox.number(), out.len());
-        mailbox.plain.pop_many(most as usize, out, |message| {
-            let taken = Taken::plain(number, message);
-            number += 1;
-            taken
-        });
-        mailbox.set_number(number);
-        let taken = out.len() - before;
-        self.remove_waiting(taken as u32);
+        let number = mailbox.number();
+        if first.place() + 1 != FRONT | number {
+            return Vec::new();
+        }
+        let most = most.min(self.waiting());
+        let mut out = Vec::with_capacity(most as usize);
+        mailbox.plain.pop_many(most as usize, &mut out);
+        mailbox.set_number(number + out.len() as u64);
+        self.remove_waiting(out.len() as u32);
+        out
     }
 
     /// A message that was taken out goes back to its place: in front, or in between.

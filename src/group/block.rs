@@ -7,7 +7,7 @@
 
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
-use std::ptr;
+use std::{ptr, slice};
 
 use super::magazines::{self, BYTES, Unit};
 
@@ -205,6 +205,26 @@ impl<T> Block<T> {
         }
     }
 
+    /// The places of `len` messages from the `n`-th on, as `head` counts: those up to the end
+    /// of the ring, and those from its start.
+    ///
+    /// # Safety
+    ///
+    /// It is a block, and has so many places.
+    #[inline]
+    unsafe fn spans(block: *mut Self, n: u8, len: u8) -> [(*mut T, usize); 2] {
+        // SAFETY: as for one place.
+        unsafe {
+            let mask = (*block).mask;
+            let first = len.min(mask - (n & mask) + 1);
+            let start = Self::at(block, 0);
+            [
+                (Self::at(block, n), first.into()),
+                (start, (len - first).into()),
+            ]
+        }
+    }
+
     /// Puts messages last, as many as there is room for. Those are lost if the
     /// iterator panics.
     ///
@@ -212,14 +232,17 @@ impl<T> Block<T> {
     ///
     /// It is a block.
     #[inline]
-    pub(super) unsafe fn fill(block: *mut Self, messages: impl Iterator<Item = T>) {
+    pub(super) unsafe fn fill(block: *mut Self, messages: &mut impl Iterator<Item = T>) {
         // SAFETY: the places behind the last message hold none, up to the capacity.
         unsafe {
             let (head, mut len) = ((*block).head, (*block).len);
-            let room = usize::from((*block).mask) + 1 - usize::from(len);
-            for message in messages.take(room) {
-                Self::at(block, head.wrapping_add(len)).write(message);
-                len += 1;
+            let room = (*block).mask + 1 - len;
+            for (place, room) in Self::spans(block, head.wrapping_add(len), room) {
+                let places = slice::from_raw_parts_mut(place.cast::<MaybeUninit<T>>(), room);
+                for (place, message) in places.iter_mut().zip(&mut *messages) {
+                    place.write(message);
+                    len += 1;
+                }
             }
             (*block).len = len;
         }
@@ -241,21 +264,25 @@ impl<T> Block<T> {
         }
     }
 
-    /// Takes the first messages out, up to so many. What the iterator does not
-    /// give is lost.
+    /// Moves the first messages to the end of `out`, up to so many.
     ///
     /// # Safety
     ///
-    /// It is a block, and the iterator is gone before anything is put in.
+    /// It is a block.
     #[inline]
-    pub(super) unsafe fn pop_many(block: *mut Self, most: usize) -> impl Iterator<Item = T> {
-        // SAFETY: the messages are counted out, and then read once.
+    pub(super) unsafe fn pop_many(block: *mut Self, most: usize, out: &mut Vec<T>) {
+        // SAFETY: the messages are counted out, and then moved once, to where there is room.
         unsafe {
             let (head, len) = ((*block).head, (*block).len);
             let n = most.min(len.into()) as u8;
+            out.reserve(n.into());
             (*block).head = head.wrapping_add(n);
             (*block).len = len - n;
-            (0..n).map(move |n| Self::at(block, head.wrapping_add(n)).read())
+            for (place, some) in Self::spans(block, head, n) {
+                let end = out.as_mut_ptr().add(out.len());
+                ptr::copy_nonoverlapping(place, end, some);
+                out.set_len(out.len() + some);
+            }
         }
     }
 }

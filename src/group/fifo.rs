@@ -198,35 +198,20 @@ impl<T> Fifo<T> {
         Some(self.pop_block())
     }
 
-    /// Takes the first messages out, up to so many. Some are lost if `make` panics.
-    pub(super) fn pop_many<U>(
-        &mut self,
-        most: usize,
-        out: &mut Vec<U>,
-        mut make: impl FnMut(T) -> U,
-    ) {
-        /// Unlinks the first block if it is empty then, also where `make` panics.
-        struct First<'f, T>(&'f mut Fifo<T>, *mut Block<T>);
-        impl<T> Drop for First<'_, T> {
-            fn drop(&mut self) {
-                // SAFETY: it is one of these blocks.
-                if unsafe { (*self.1).len == 0 } {
-                    self.0.emptied(self.1);
-                }
-            }
-        }
+    /// Moves the first messages to the end of `out`, up to so many.
+    pub(super) fn pop_many(&mut self, most: usize, out: &mut Vec<T>) {
         let most = most + out.len();
         if most > out.len() && Self::INLINE && self.has(FIRST) {
-            out.extend(self.pop().map(&mut make));
+            out.extend(self.pop());
         }
         while most > out.len() && self.has(MORE) {
             // SAFETY: by invariant 1 the blocks are there.
             unsafe {
                 let block = self.head();
-                let first = First(self, block);
-                let some = Block::pop_many(block, most - out.len());
-                out.extend(some.map(&mut make));
-                drop(first);
+                Block::pop_many(block, most - out.len(), out);
+                if (*block).len == 0 {
+                    self.emptied(block);
+                }
             }
         }
     }

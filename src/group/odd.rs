@@ -38,6 +38,12 @@ impl<T> Taken<T> {
         self.place.get()
     }
 
+    /// One that follows this one without a gap after `n` others, and has not failed.
+    pub(crate) fn behind<U>(&self, n: usize, message: U) -> Taken<U> {
+        let place = self.place.saturating_add(1 + n as u64);
+        Taken::new(place, self.tier, message)
+    }
+
     #[inline]
     fn new(place: NonZeroU64, tier: u32, message: T) -> Self {
         Self {
@@ -123,6 +129,13 @@ impl<T> Group<T> {
         let taken = mailbox.take_odd(place)?;
         self.remove_waiting(1);
         Some(taken)
+    }
+
+    /// Takes the first message out, if it stands at this place and has not failed.
+    pub(super) fn take_fresh(&self, mailbox: &mut Mailbox<T>, place: u64) -> Option<T> {
+        let head = mailbox.head()?;
+        let fits = head.place() == place && head.attempts == 0;
+        Some(fits.then(|| self.take(mailbox))??.message)
     }
 
     /// Takes out what `fits`, in order, but for what somebody looks at. A plain message

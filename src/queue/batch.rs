@@ -7,10 +7,11 @@ use crate::group::{BOUNDED, TIERED, Taken};
 use crate::shown::shows;
 use crate::sync::Arc;
 
-use super::GroupRef;
 use super::bounds;
 use super::shared::Shared;
 use super::special::{self, Live};
+
+const FIRST: &str = "a batch has a first message until it ends";
 
 /// Several messages taken out, borrowed from their turn. See
 /// [`Turn::next_batch`](super::Turn::next_batch).
@@ -22,8 +23,8 @@ use super::special::{self, Live};
 pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,
     live: &'t mut Live<T>,
-    /// The messages behind the one in `live`, in order.
-    rest: Vec<Taken<T>>,
+    /// The messages behind the one in `live`, in order, without a gap, none of which has failed.
+    rest: Vec<T>,
 }
 
 impl<'t, T> Batch<'t, T> {
@@ -31,7 +32,7 @@ impl<'t, T> Batch<'t, T> {
     #[inline(always)]
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let rest = match most > 1 && live.group().waiting() > 0 {
-            true => Self::take_rest(live.group(), most - 1),
+            true => Self::take_rest(live, most - 1),
             false => Vec::new(),
         };
         live.quota -= 1 + rest.len() as u32;
@@ -39,15 +40,14 @@ impl<'t, T> Batch<'t, T> {
     }
 
     #[inline(never)]
-    fn take_rest(group: &GroupRef<T>, most: u32) -> Vec<Taken<T>> {
+    fn take_rest(live: &Live<T>, most: u32) -> Vec<T> {
+        let (group, first) = (live.group(), live.taken.as_ref().expect(FIRST));
         let mut mailbox = group.lock();
         // With tiers each message must be checked whether it may start.
         if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
             return Vec::new();
         }
-        let more = group.waiting().min(most);
-        let mut rest = Vec::with_capacity(more as usize);
-        group.take_many(&mut mailbox, more, &mut rest);
+        let rest = group.take_behind(&mut mailbox, first, most);
         if mailbox.flags & BOUNDED != 0 {
             bounds::count_taken(group, mailbox);
         }
@@ -63,8 +63,8 @@ impl<'t, T> Batch<'t, T> {
 
     /// The messages, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let all = self.live.taken.iter().chain(&self.rest);
-        all.map(|taken| &taken.message)
+        let first = self.live.taken.iter().map(|taken| &taken.message);
+        first.chain(&self.rest)
     }
 
     /// Completes all messages.
@@ -77,40 +77,41 @@ impl<'t, T> Batch<'t, T> {
     /// Completes the first `n` messages. The others are given back, and the first of them has
     /// failed.
     pub fn complete_up_to(mut self, n: usize) -> Completed<T> {
-        let behind = n.saturating_sub(1).min(self.rest.len());
-        let back = self.rest.split_off(behind);
-        let rest = std::mem::replace(&mut self.rest, back);
+        let mut rest = std::mem::take(&mut self.rest);
+        let back = rest.split_off(n.saturating_sub(1).min(rest.len()));
+        let back = self.placed(rest.len(), back);
         let completed = match n {
             0 => Completed(None.into_iter().chain(rest)),
             _ => self.completed(rest),
         };
-        self.give_back();
+        special::fail(self.shared, self.live, back);
         completed
     }
 
     /// The message in `live` and those of `rest` are done.
     #[inline]
-    fn completed(&mut self, rest: Vec<Taken<T>>) -> Completed<T> {
+    fn completed(&mut self, rest: Vec<T>) -> Completed<T> {
         let first = self.live.taken.take();
         if let Some(first) = &first
             && self.live.is_counted()
         {
             special::completed(self.shared, self.live, first.tier, 1 + rest.len());
         }
+        let first = first.map(|taken| taken.message);
         Completed(first.into_iter().chain(rest))
     }
 }
 
 /// The messages of a [`Batch`] that were completed, in order.
 #[derive(Debug)]
-pub struct Completed<T>(Chain<option::IntoIter<Taken<T>>, vec::IntoIter<Taken<T>>>);
+pub struct Completed<T>(Chain<option::IntoIter<T>, vec::IntoIter<T>>);
 
 impl<T> Iterator for Completed<T> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        Some(self.0.next()?.message)
+        self.0.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -124,17 +125,23 @@ impl<T> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.len() > 0 {
-            self.give_back();
+            let rest = std::mem::take(&mut self.rest);
+            special::fail(self.shared, self.live, self.placed(0, rest));
             self.shared.tell_dropped(self.live.group().key());
         }
     }
 }
 
 impl<T> Batch<'_, T> {
-    /// Gives back what was not completed.
-    fn give_back(&mut self) {
-        let rest = std::mem::take(&mut self.rest);
-        special::fail(self.shared, self.live, rest);
+    /// Messages of the batch with their places, from the one with `before` others between it and
+    /// the first.
+    #[cold]
+    fn placed(&self, before: usize, messages: Vec<T>) -> Vec<Taken<T>> {
+        let first = self.live.taken.as_ref().expect(FIRST);
+        let messages = (before..).zip(messages);
+        messages
+            .map(|(n, message)| first.behind(n, message))
+            .collect()
     }
 }
 

@@ -141,6 +141,9 @@ impl<'q, T> Turn<'q, T> {
     /// Up to `n` messages, lent as one batch, to be completed all or up to some number; the
     /// rest is delivered again. `None` where [`next`](Self::next) gives `None`. Each message
     /// counts in the quantum.
+    ///
+    /// A message that has failed, or that does not come right after the one before it, since
+    /// what was between them has been taken out, is the first of a batch.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;

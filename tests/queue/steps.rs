@@ -182,6 +182,38 @@ fn a_batch_is_done_up_to_a_number() {
     }
 }
 
+/// All that is left, batch by batch.
+fn batches(turn: &mut Turn<'_, u8>) -> Vec<Vec<u8>> {
+    std::iter::from_fn(|| Some(turn.next_batch(9)?.complete().collect())).collect()
+}
+
+#[test]
+fn a_batch_ends_before_a_failed_message_and_before_a_gap() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, TWO, &[1, 2, 3, 4]);
+    let mut turn = queue.try_receive().unwrap();
+    let out = turn.next().unwrap().detach();
+    // Both are given back, and the second, too, has failed.
+    drop(turn.next_batch(2).unwrap().complete_up_to(0));
+    drop(out);
+    assert_eq!(batches(&mut turn), [&[1][..], &[2, 3, 4]]);
+    drop(turn);
+
+    // Behind the gap are plain messages, and one that came back but has not failed.
+    for (behind, comes_back) in [(&[3, 4, 5][..], false), (&[4, 5], true)] {
+        let _stays = group(&lane, TWO, &[1, 2, 3, 4, 5]);
+        let mut turn = queue.try_receive().unwrap();
+        let out = turn.next().unwrap().detach();
+        turn.next().unwrap().complete();
+        if comes_back {
+            drop(turn.next_batch(3).unwrap().complete_up_to(0));
+            turn.next().unwrap().complete();
+        }
+        drop(out);
+        assert_eq!(batches(&mut turn), [&[1], behind]);
+    }
+}
+
 #[test]
 fn an_owned_turn_is_the_same_turn() {
     let (queue, lane) = with_lane(Limit::Unlimited);

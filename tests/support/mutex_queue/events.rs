@@ -112,16 +112,20 @@ impl<T> Model<T> {
         Some(taken)
     }
 
-    /// More for a turn that has a message in hand, to be lent as one.
-    pub(super) fn take_more(&mut self, group: u64, most: usize) -> Vec<Taken<T>> {
+    /// More for a turn that has a message in hand, to be lent as one: those that follow it
+    /// without a gap and have not failed.
+    pub(super) fn take_more(&mut self, group: u64, after: u64, most: usize) -> Vec<Taken<T>> {
         let g = self.group(group);
         let (lane, may_take) = (g.lane, g.may_take());
         if self.lanes[&lane].tiered || !may_take {
             return Vec::new();
         }
-        let g = self.group(group);
-        let more = g.waiting.len().min(most);
-        (0..more).map(|_| self.pop(group)).collect()
+        let numbers = (after + 1..).take(most);
+        let fresh = numbers.map_while(|number| {
+            let (&first, message) = self.group(group).waiting.first_key_value()?;
+            (first == number && message.attempts == 0).then(|| self.pop(group))
+        });
+        fresh.collect()
     }
 
     fn pop(&mut self, group: u64) -> Taken<T> {

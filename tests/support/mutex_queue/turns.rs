@@ -80,7 +80,10 @@ impl<T> Turn<'_, T> {
             return None;
         }
         let most = (n - 1).min(live.left as usize);
-        let rest = locked(&live.shared, |model| model.take_more(live.group, most));
+        let after = live.taken().number;
+        let rest = locked(&live.shared, |model| {
+            model.take_more(live.group, after, most)
+        });
         live.left -= rest.len() as u32;
         Some(Batch { live, rest })
     }
