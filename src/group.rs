@@ -161,11 +161,7 @@ impl<T> Group<T> {
     /// # Panics
     ///
     /// As [`add_waiting`](Self::add_waiting); nothing has changed.
-    pub(crate) fn append_all(
-        &self,
-        mailbox: &mut Mailbox<T>,
-        messages: impl ExactSizeIterator<Item = T>,
-    ) {
+    pub(crate) fn append_all(&self, mailbox: &mut Mailbox<T>, messages: Vec<T>) {
         self.add_waiting(messages.len());
         mailbox.plain.push_all(messages);
     }

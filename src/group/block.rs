@@ -7,7 +7,7 @@
 
 use std::alloc::{self, Layout};
 use std::mem::{MaybeUninit, offset_of, replace};
-use std::{ptr, slice};
+use std::ptr;
 
 use super::magazines::{self, BYTES, Unit};
 
@@ -225,26 +225,25 @@ impl<T> Block<T> {
         }
     }
 
-    /// Puts messages last, as many as there is room for. Those are lost if the
-    /// iterator panics.
+    /// Moves up to so many messages from there to the end, as far as there is room. Returns how
+    /// many.
     ///
     /// # Safety
     ///
-    /// It is a block.
+    /// It is a block, and so many messages are there.
     #[inline]
-    pub(super) unsafe fn fill(block: *mut Self, messages: &mut impl Iterator<Item = T>) {
+    pub(super) unsafe fn push_many(block: *mut Self, from: *const T, most: usize) -> usize {
         // SAFETY: the places behind the last message hold none, up to the capacity.
         unsafe {
-            let (head, mut len) = ((*block).head, (*block).len);
-            let room = (*block).mask + 1 - len;
-            for (place, room) in Self::spans(block, head.wrapping_add(len), room) {
-                let places = slice::from_raw_parts_mut(place.cast::<MaybeUninit<T>>(), room);
-                for (place, message) in places.iter_mut().zip(&mut *messages) {
-                    place.write(message);
-                    len += 1;
-                }
+            let (end, mut put) = ((*block).head.wrapping_add((*block).len), 0);
+            let room = (*block).mask + 1 - (*block).len;
+            let n = most.min(room.into()) as u8;
+            for (place, some) in Self::spans(block, end, n) {
+                ptr::copy_nonoverlapping(from.add(put), place, some);
+                put += some;
             }
-            (*block).len = len;
+            (*block).len += n;
+            put
         }
     }
 

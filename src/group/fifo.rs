@@ -146,12 +146,18 @@ impl<T> Fifo<T> {
     }
 
     /// Puts messages last.
-    pub(super) fn push_all(&mut self, mut messages: impl Iterator<Item = T>) {
-        while let Some(message) = messages.next() {
-            self.push_before(message, messages.size_hint().0);
-            if self.has(MORE) {
-                // SAFETY: by invariant 1 there is a last block.
-                unsafe { Block::fill(self.last(), &mut messages) };
+    pub(super) fn push_all(&mut self, mut messages: Vec<T>) {
+        let (from, len, mut put) = (messages.as_ptr(), messages.len(), 0);
+        // SAFETY: each message is moved out once, and the `Vec` holds none any more. By
+        // invariant 1 there is a last block where it is used.
+        unsafe {
+            messages.set_len(0);
+            while put < len {
+                self.push_before(from.add(put).read(), len - put - 1);
+                put += 1;
+                if self.has(MORE) {
+                    put += Block::push_many(self.last(), from.add(put), len - put);
+                }
             }
         }
     }

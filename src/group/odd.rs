@@ -183,7 +183,8 @@ impl<T> Group<T> {
     ) {
         let last = mailbox.rare.as_ref().and_then(|rare| rare.last_sent());
         if tier == 0 && last.is_none_or(|last| last <= mailbox.number()) {
-            self.append_all(mailbox, messages);
+            self.add_waiting(messages.len());
+            messages.for_each(|message| mailbox.plain.push(message));
         } else {
             let end = self.end(mailbox);
             self.add_waiting(messages.len());

@@ -68,9 +68,24 @@ impl<T> Conversation<T> {
 pub(crate) trait Messages<T>:
     AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>
 {
+    /// Puts them last in a group.
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>);
 }
 
-impl<T, M: AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>> Messages<T> for M {}
+impl<T> Messages<T> for [T; 1] {
+    #[inline(always)]
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+        let [message] = self;
+        group.append(mailbox, message);
+    }
+}
+
+impl<T> Messages<T> for Vec<T> {
+    #[inline(always)]
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+        group.append_all(mailbox, self);
+    }
+}
 
 impl<T> Mailbox<T> {
     /// Whether a send only appends, and submits a token if the group was idle.
@@ -216,7 +231,7 @@ impl<T> Shared<T> {
             drop(mailbox);
             return self.send_special((group, tier), message, granted, held);
         }
-        group.append_all(&mut mailbox, message.into_iter());
+        message.append_to(group, &mut mailbox);
         granted.permits.keep();
         if mailbox.phase == Phase::Idle {
             let posted = self.submit(group, &mut mailbox, false);
@@ -316,7 +331,7 @@ impl<T> Shared<T> {
         if special || tier.is_some() || messages == 0 || !mailbox.appends() {
             return Err(message);
         }
-        group.append_all(&mut mailbox, message.into_iter());
+        message.append_to(group, &mut mailbox);
         mailbox.bring_in(parts, messages);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
