@@ -78,7 +78,7 @@
 //! covered or re-entrant takes no lock at all.
 //!
 //! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty
-//! table about 12 KiB, with room for one resource in each shard.
+//! table about 9 KiB.
 //!
 //! # Memory ordering
 //!

@@ -195,7 +195,8 @@ pub(crate) fn look_twice<R>(
 ///   another result make another wait.
 /// - After a poll that panicked, because a clone of the waker did, or a comparison of
 ///   the user's, a wait is as if that poll had not been: it can be polled again, and can
-///   be dropped. What it was granted by then it still has to give.
+///   be dropped. What it was granted by then it still has to give. Only a push whose key's
+///   comparison panicked is done: key and job are gone.
 /// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
 pub struct Wait<O: Op> {

@@ -27,7 +27,7 @@ const SPARE: usize = 8;
 /// group keeps, for a further one, and for one behind many others.
 pub(super) const BYTES: [usize; 4] = [32, 64, 208, 1552];
 /// Each test has a size of its own, so that no other takes from its depot.
-const SIZES: usize = BYTES.len() + if cfg!(test) { 3 } else { 0 };
+const SIZES: usize = BYTES.len() + if cfg!(test) { 4 } else { 0 };
 
 /// Memory is counted in these.
 #[derive(Clone, Copy)]
@@ -97,8 +97,14 @@ pub(super) fn put(size: usize, memory: Memory) {
         mine.push(memory);
     });
     if kept.is_err() {
-        depot(size).lock().out -= 1;
+        count_out(size, 1);
     }
+}
+
+/// So many blocks are no thread's any more.
+fn count_out(size: usize, blocks: usize) {
+    let excess = depot(size).lock().count_out(blocks, full(size));
+    drop(excess);
 }
 
 #[cold]
@@ -131,8 +137,13 @@ impl Depot {
 
     /// Takes a magazine of so many in, which is full, and gives out what is too much now.
     fn put(&mut self, magazine: Magazine, full: usize) -> Vec<Magazine> {
-        self.out -= full;
         self.full.push(magazine);
+        self.count_out(full, full)
+    }
+
+    /// So many blocks are no thread's any more. Gives out what is too much now.
+    fn count_out(&mut self, blocks: usize, full: usize) -> Vec<Magazine> {
+        self.out -= blocks;
         let most = SPARE + self.out / full;
         let excess = self.full.split_off(most.min(self.full.len()));
         if self.full.capacity() > 4 * most {
@@ -145,7 +156,7 @@ impl Depot {
 impl Drop for Magazines {
     fn drop(&mut self) {
         for (size, mine) in self.0.iter().enumerate() {
-            depot(size).lock().out -= mine.len();
+            count_out(size, mine.len());
         }
     }
 }

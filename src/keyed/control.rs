@@ -120,7 +120,7 @@ impl<K, T, S> Keyed<K, T, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: O(keys) now; some 350 bytes in each group, and the cost of
+    /// Cost: O(keys) now; some 650 bytes in each group, and the cost of
     /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity).
     ///
     /// # Errors

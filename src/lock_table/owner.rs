@@ -89,7 +89,8 @@ impl<K, S> Owner<K, S> {
 
     /// Gives back all that was granted since the savepoint: grants are counted as they were then,
     /// and modes go back to what they were then. What has been released or downgraded since stays
-    /// so. A savepoint can be gone back to more than once.
+    /// so. A resource that was covered then, and has been locked in the table since, stays locked
+    /// there in its old mode, with its intents. A savepoint can be gone back to more than once.
     ///
     /// It costs what was granted since, whatever was held before: a savepoint for each statement of
     /// a long transaction is cheap.

@@ -8,6 +8,7 @@ use crate::sync::{spawn, unmodelled_per_thread};
 const BURST: usize = BYTES.len();
 const HANDED: usize = BURST + 1;
 const ENDED: usize = BURST + 2;
+const TRIMMED: usize = BURST + 3;
 
 fn take(size: usize, n: usize) -> Vec<Memory> {
     (0..n).map(|_| get(size)).collect()
@@ -73,4 +74,19 @@ fn a_thread_that_ends_counts_out_what_it_had() {
     });
     thread.join().unwrap();
     assert_eq!(kept_and_out(ENDED).1, 0);
+}
+
+/// What may stay in the depot because of what threads had goes with the threads.
+#[test]
+fn threads_that_end_leave_eight_magazines() {
+    fn nested(threads: usize) {
+        give_back(TRIMMED, take(TRIMMED, 64));
+        match threads {
+            0 => give_back(TRIMMED, take(TRIMMED, 4_000)),
+            _ => spawn(move || nested(threads - 1)).join().unwrap(),
+        }
+    }
+    nested(20);
+    let (kept, out) = kept_and_out(TRIMMED);
+    assert!(out <= 64 && kept <= (8 + 2) * 32, "{kept} kept, {out} out");
 }

@@ -114,6 +114,15 @@ fn has_none(lane: &Lane<u32>) {
 }
 
 #[test]
+fn sending_nothing_needs_no_room() {
+    let (_queue, lane, wide) = full_group(2);
+    wide.set_capacity(0).unwrap();
+    lane.set_capacity(0).unwrap();
+    assert_eq!(reason(wide.send(0)), SendReason::GroupFull);
+    wide.send_all([]).unwrap();
+}
+
+#[test]
 fn what_is_taken_out_makes_room() {
     let full = SendReason::GroupFull;
     let (queue, _lane, wide) = full_group(4);
