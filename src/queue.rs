@@ -113,7 +113,7 @@
 //! the group, all others in blocks. The first block has 32 bytes, the next 64; for some more
 //! messages, or where many come at once, blocks have 208 bytes; where hundreds wait, more. An
 //! idle group keeps one block of up to 64 bytes. All queues of a process share the free blocks:
-//! after a burst the memory is given back, except 135 KB, and 68 KB for each thread that sends
+//! after a burst the memory is given back, except 160 KB, and 68 KB for each thread that sends
 //! or receives, until that thread ends.
 //!
 //! # Panics and re-entry
