@@ -11,7 +11,7 @@
 //! - loom has no `Weak` and cannot unsize an `Arc`: do without in what is
 //!   modelled with it.
 //! - No timed waiting. In the model every deadline passes at once:
-//!   `Condvar::wait_until` gives the mutex up, takes it again and reports the
+//!   [`Condition::wait`] gives the mutex up, takes it again and reports the
 //!   time-out. What other threads do in between is explored, so a grant racing
 //!   a time-out is; being notified during a timed sleep is not, which differs
 //!   from the untimed sleep in nothing but the deadline.
@@ -42,7 +42,9 @@ pub(crate) use parking_lot::Mutex as UnmodelledMutex;
 pub(crate) use std::thread_local as unmodelled_per_thread;
 
 use std::cell::Cell;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
+use std::time::Instant;
 
 /// A function that is `const`, but in a build for a model.
 macro_rules! const_fn {
@@ -135,14 +137,62 @@ impl<T> PlainCell<T> {
     }
 }
 
+/// A condition variable and its mutex, those of std: a word each. Those of parking_lot go through
+/// a table that all threads share, and their threads wake later.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    mutex: ConditionMutex<()>,
+    variable: Condvar,
+}
+
+impl Condition {
+    pub(crate) fn new() -> Self {
+        Self {
+            mutex: ConditionMutex::new(()),
+            variable: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> ConditionGuard<'_, ()> {
+        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until notified, perhaps for nothing, or until the deadline. Returns the guard, and
+    /// whether the deadline has passed.
+    pub(crate) fn wait<'c>(
+        &'c self,
+        guard: ConditionGuard<'c, ()>,
+        deadline: Option<Instant>,
+    ) -> (ConditionGuard<'c, ()>, bool) {
+        let Some(deadline) = deadline else {
+            let guard = self.variable.wait(guard);
+            return (guard.unwrap_or_else(PoisonError::into_inner), false);
+        };
+        if MODELLED {
+            drop(guard);
+            return (self.lock(), true);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        let slept = self.variable.wait_timeout(guard, left);
+        let (guard, slept) = slept.unwrap_or_else(PoisonError::into_inner);
+        (guard, slept.timed_out())
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.variable.notify_one();
+    }
+}
+
 #[cfg(not(any(loom, shuttle)))]
 mod real {
-    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
-    pub(crate) use std::sync::{Arc, Weak};
+    pub(crate) use std::sync::{
+        Arc, Condvar, Mutex as ConditionMutex, MutexGuard as ConditionGuard, Weak,
+    };
     pub(crate) use std::thread::{
         Builder, JoinHandle, available_parallelism, current, spawn, yield_now,
     };
@@ -163,9 +213,11 @@ mod model {
     pub(crate) use shuttle as checker;
 
     pub(crate) use checker::hint::spin_loop;
-    pub(crate) use checker::sync::Arc;
     pub(crate) use checker::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub(crate) use checker::sync::{
+        Arc, Condvar, Mutex as ConditionMutex, MutexGuard as ConditionGuard,
     };
     pub(crate) use checker::thread::{Builder, JoinHandle, current, spawn, yield_now};
     #[cfg(loom)]
@@ -295,45 +347,6 @@ mod model {
     impl<T> DerefMut for MutexGuard<'_, T> {
         fn deref_mut(&mut self) -> &mut T {
             self.held.as_mut().expect("the mutex is held")
-        }
-    }
-
-    /// The model's condition variable in the shape of parking_lot's.
-    #[derive(Debug)]
-    pub(crate) struct Condvar(checker::sync::Condvar);
-
-    impl Condvar {
-        pub(crate) fn new() -> Self {
-            Self(checker::sync::Condvar::new())
-        }
-
-        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-            let held = guard.held.take().expect("the mutex is held");
-            guard.held = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
-        }
-
-        /// The deadline passes at once; see the header of this file.
-        pub(crate) fn wait_until<T>(
-            &self,
-            guard: &mut MutexGuard<'_, T>,
-            _deadline: std::time::Instant,
-        ) -> WaitTimeoutResult {
-            MutexGuard::unlocked(guard, || ());
-            WaitTimeoutResult
-        }
-
-        pub(crate) fn notify_one(&self) -> bool {
-            self.0.notify_one();
-            true
-        }
-    }
-
-    #[derive(Debug)]
-    pub(crate) struct WaitTimeoutResult;
-
-    impl WaitTimeoutResult {
-        pub(crate) fn timed_out(&self) -> bool {
-            true
         }
     }
 }

@@ -6,7 +6,7 @@
 //! State: one byte.
 //!
 //! ```text
-//!            wake                      wake (and ring)
+//!            wake                      wake (and notify)
 //!   EMPTY ----------> TOKEN <---------------------------- ASLEEP
 //!     ^                 |                                   ^ |
 //!     +---- take -------+                                   | | deadline
@@ -20,9 +20,9 @@
 //!
 //! Invariants:
 //! 1. Only the owner takes tokens and falls asleep.
-//! 2. The owner sets ASLEEP holding `bed`, and keeps it until the bell can
-//!    reach it. A waker that finds ASLEEP takes `bed` before it rings: so the
-//!    bell cannot ring before the owner listens.
+//! 2. The owner sets ASLEEP with the mutex locked, and unlocks it by waiting. A waker
+//!    that finds ASLEEP locks it before it notifies: so it cannot notify before the
+//!    owner waits.
 //! 3. A token is never overwritten unseen: every step of the owner is a
 //!    read-modify-write, and falling asleep succeeds only from EMPTY.
 //! 4. A thread's parker is out of its cache while in use: a wait nested in
@@ -32,14 +32,14 @@
 //! Acquire swap or exchange that takes it: what was done before the wake is
 //! seen by the poll after it. Later wakes are read-modify-writes, which
 //! continue the release sequence, so the owner synchronizes with all of them.
-//! Of the owner a waker need see nothing but ASLEEP; the rest goes through `bed`.
+//! Of the owner a waker need see nothing but ASLEEP; the rest goes through the mutex.
 
 use std::cell::Cell;
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::sync::{
-    AtomicU8, Condvar, Mutex, Ordering, Tally, WakeArc, model_size, per_thread, spin_loop,
+    AtomicU8, Condition, Ordering, Tally, WakeArc, model_size, per_thread, spin_loop,
 };
 
 const EMPTY: u8 = 0;
@@ -64,16 +64,14 @@ pub fn wakeups() -> u64 {
 #[derive(Debug)]
 pub(super) struct Parker {
     state: AtomicU8,
-    bed: Mutex<()>,
-    bell: Condvar,
+    condition: Condition,
 }
 
 impl Parker {
     pub(super) fn new() -> Self {
         Self {
             state: AtomicU8::new(EMPTY),
-            bed: Mutex::new(()),
-            bell: Condvar::new(),
+            condition: Condition::new(),
         }
     }
 
@@ -113,8 +111,8 @@ impl Parker {
 
     /// Takes the token, asleep until there is one; false if it is late.
     pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
-        let mut bed = self.bed.lock();
-        // Relaxed: a waker that reads ASLEEP goes through `bed` to find us. On
+        let mut guard = self.condition.lock();
+        // Relaxed: a waker that reads ASLEEP locks the mutex, too. On
         // failure nothing is read from the token here, `take` synchronizes.
         let (relaxed, state) = (Ordering::Relaxed, &self.state);
         let fell = state.compare_exchange(EMPTY, ASLEEP, relaxed, relaxed);
@@ -122,18 +120,13 @@ impl Parker {
             return self.take();
         }
         loop {
-            let late = match deadline {
-                Some(deadline) => self.bell.wait_until(&mut bed, deadline).timed_out(),
-                None => {
-                    self.bell.wait(&mut bed);
-                    false
-                }
-            };
+            let (again, late) = self.condition.wait(guard, deadline);
+            guard = again;
             WAKEUPS.count();
-            // It stays asleep if there is no token: the bell may ring for
+            // It stays asleep if there is no token: it may be notified for
             // nothing. Acquire: pairs with the Release in `wake_by_ref`.
-            let rung = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
-            if rung.is_ok() {
+            let woken = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
+            if woken.is_ok() {
                 return true;
             }
             if late {
@@ -149,12 +142,12 @@ impl Wake for Parker {
         self.wake_by_ref();
     }
 
-    /// Leaves a token, and rings if the owner is asleep.
+    /// Leaves a token, and notifies the owner if it is asleep.
     fn wake_by_ref(self: &WakeArc<Self>) {
         // Release: pairs with the Acquire in `take` and `sleep`.
         if self.state.swap(TOKEN, Ordering::Release) == ASLEEP {
-            drop(self.bed.lock());
-            self.bell.notify_one();
+            drop(self.condition.lock());
+            self.condition.notify_one();
         }
     }
 }
