@@ -83,6 +83,7 @@
 // `claims`, `state`, `local_queue`; it runs: `perform`, on a body of `cell` or `bodies`; `endings`.
 mod blocking;
 mod bodies;
+mod borrows;
 mod builder;
 mod caller;
 mod cell;
@@ -103,6 +104,7 @@ mod pool;
 mod posting;
 mod reject;
 mod room;
+mod scope;
 mod shared;
 mod spawn;
 mod stall;
@@ -140,6 +142,7 @@ pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
 pub use pool::Pool;
 pub use reject::{Reason, Rejected, SyncError};
 pub use room::Submitting;
+pub use scope::Scope;
 pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use summary::Summary;
 pub use task::{OutcomeError, Task, first};

@@ -143,6 +143,17 @@ pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
     current(shared).is_some_and(|n| shared.state.lock().core.stalls.is_stalled(n))
 }
 
+/// That wait was told to give up, and cannot.
+pub(super) fn keep_on(shared: &Arc<Shared>) {
+    if let Some((task, n)) = current_task(shared) {
+        let label = shared.with_state(|state, _, _| {
+            state.core.stalls.keep_on(n);
+            state.core.label_on(n)
+        });
+        trace::task_stalled(task.get(), label.as_deref(), n);
+    }
+}
+
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
     if let Some((task, n)) = current_task(shared) {
