@@ -59,6 +59,11 @@
 //! scheduler has. A task that runs is never stopped; it may ask whether it
 //! [is cancelled](is_cancelled).
 //!
+//! # Borrowing
+//!
+//! A task is `'static`, but in a [scope](Caller::scope): there it may borrow from the stack of
+//! the thread that waits for it.
+//!
 //! # Waiting inside tasks
 //!
 //! A task may wait for another of the same scheduler, or for

@@ -78,9 +78,9 @@ impl<P: Program> Body for Solo<P> {
         self.label.as_ref()
     }
 
-    fn is_lent_by(&self, scope: &Borrows) -> bool {
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
         let program = self.program.lock();
-        program.as_ref().is_some_and(|p| p.is_lent_by(scope))
+        program.as_ref().is_some_and(|p| p.is_of_scope(scope))
     }
 }
 

@@ -29,7 +29,7 @@ impl Borrows {
         Arc::new(Self(Guarded::new(State::default())))
     }
 
-    pub(super) fn lend(self: &Arc<Self>) -> Token {
+    pub(super) fn token(self: &Arc<Self>) -> Token {
         self.0.lock().tokens += 1;
         let of = Arc::clone(self);
         Token { of, panics: false }

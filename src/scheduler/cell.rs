@@ -82,7 +82,7 @@ pub trait Program: Send + Sized + 'static {
     fn back(self) -> Self::Given;
 
     /// Whether it borrows from this scope.
-    fn is_lent_by(&self, _: &Borrows) -> bool {
+    fn is_of_scope(&self, _: &Borrows) -> bool {
         false
     }
 }
@@ -232,9 +232,9 @@ impl<P: Program> Body for Cell<P> {
         self.label.as_ref()
     }
 
-    fn is_lent_by(&self, scope: &Borrows) -> bool {
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
         match &self.there.lock().stage {
-            Stage::Ready(program) => program.is_lent_by(scope),
+            Stage::Ready(program) => program.is_of_scope(scope),
             Stage::Running | Stage::Gave(_) => false,
         }
     }
@@ -283,8 +283,8 @@ impl Body for Arc<dyn Job> {
         (**self).label()
     }
 
-    fn is_lent_by(&self, scope: &Borrows) -> bool {
-        (**self).is_lent_by(scope)
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        (**self).is_of_scope(scope)
     }
 }
 

@@ -6,11 +6,11 @@
 //! Invariants:
 //! 1. A token goes after what stood beside it, whatever becomes of the task: it ends, panics, is
 //!    refused, cancelled or skipped, or dropped with its scheduler. What is leaked keeps its token.
-//! 2. Nobody gets out of [`Caller::scope`], by a panic neither, while there is a token.
+//! 2. Nobody gets out of [`Caller::scope`], not even by a panic, while there is a token.
 //! 3. What a task gives, and what it panics with, borrows nothing.
 //!
-//! That nothing is used when it is gone follows from these alone, and from nothing that the
-//! scheduler knows of the task.
+//! From these alone it follows that nothing is used when it is gone, whatever the scheduler does
+//! with the task.
 
 #![allow(unsafe_code)]
 
@@ -49,10 +49,9 @@ impl Caller {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// As those of `std::thread::scope`, but they are tasks of this caller: they have places,
-    /// groups and tiers, and can be cancelled, skipped and paused as others. So whether each has
-    /// run only its outcome says. While the scope is open a task of it may submit more to it. A
-    /// future cannot borrow so.
+    /// It is like `std::thread::scope`, with tasks of this caller: they have places and groups,
+    /// and can be paused, cancelled and skipped as all others. So only the outcome of a task says
+    /// whether it has run. A task may submit more to its scope. A future cannot borrow so.
     ///
     /// In a task of the same scheduler it keeps its worker, as each [`wait`](Wait::wait). Where
     /// that would be [`Stalled`], those of its tasks that have not begun are cancelled.
@@ -120,7 +119,7 @@ impl<'scope> Scope<'scope, '_> {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let task = self.caller.submit_one(place, self.lend(f, false), None);
+        let task = self.caller.submit_one(place, self.erase(f, false), None);
         task.map_err(|Rejected { reason, .. }| reason)
     }
 
@@ -135,12 +134,12 @@ impl<'scope> Scope<'scope, '_> {
         R: Send + 'static,
         E: Send + 'static,
     {
-        let submitted = self.caller.submit_detached(place, self.lend(f, true));
+        let submitted = self.caller.submit_detached(place, self.erase(f, true));
         submitted.map_err(|Rejected { reason, .. }| reason)
     }
 
     /// The one place where a lifetime is erased.
-    fn lend<F, R, E>(&'scope self, f: F, detached: bool) -> Lent<R, E>
+    fn erase<F, R, E>(&'scope self, f: F, detached: bool) -> Scoped<R, E>
     where
         F: FnOnce() -> Result<R, E> + Send + 'scope,
         R: Send + 'static,
@@ -156,23 +155,23 @@ impl<'scope> Scope<'scope, '_> {
                 Box<dyn FnOnce() -> Result<R, E> + Send + 'static>,
             >(f)
         };
-        Lent {
+        Scoped {
             f,
-            token: self.borrows.lend(),
+            token: self.borrows.token(),
             detached,
         }
     }
 }
 
 /// What a task of a scope runs.
-pub struct Lent<R, E> {
+pub struct Scoped<R, E> {
     // First, as fields are dropped in their order: invariant 1.
     f: Box<dyn FnOnce() -> Result<R, E> + Send>,
     token: Token,
     detached: bool,
 }
 
-impl<R: Send + 'static, E: Send + 'static> Program for Lent<R, E> {
+impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
     type Given = Self;
     type Ok = R;
     type Error = E;
@@ -195,7 +194,7 @@ impl<R: Send + 'static, E: Send + 'static> Program for Lent<R, E> {
         self
     }
 
-    fn is_lent_by(&self, scope: &Borrows) -> bool {
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
         self.token.is_of(scope)
     }
 }
@@ -240,7 +239,7 @@ impl Op for Returned<'_> {
             return returned;
         }
         // Those that run still borrow: it waits on for these, and cannot give up.
-        *self.stalled |= shared.cancel_lent(self.caller.key, self.borrows);
+        *self.stalled |= shared.cancel_scope(self.caller.key, self.borrows);
         keep_on(shared);
         self.borrows.poll(cx)
     }

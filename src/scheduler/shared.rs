@@ -122,7 +122,8 @@ impl Shared {
             if these.is_empty() {
                 break;
             }
-            self.cancel_these(&these.into_iter().map(|(.., at)| at).collect::<Vec<_>>());
+            let these: Vec<_> = these.into_iter().map(|(.., at)| at).collect();
+            self.cancel_these(&these);
             // Who was bumped meanwhile is found elsewhere.
         }
         if holds {
@@ -143,11 +144,11 @@ impl Shared {
 
     /// Cancels those of a caller's tasks that have not begun and borrow from this scope: whether
     /// there were any.
-    pub(super) fn cancel_lent(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
+    pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
         let mut these = Vec::new();
         self.read_exact(|state| {
             state.core.each_waiting(Some(of), |task, _, _, at| {
-                these.extend(task.job.is_lent_by(scope).then_some(at));
+                these.extend(task.job.is_of_scope(scope).then_some(at));
             });
         });
         self.cancel_these(&these);

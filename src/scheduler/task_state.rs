@@ -28,7 +28,7 @@ pub(crate) trait Body {
     }
 
     /// Whether it has not begun, and borrows from this scope.
-    fn is_lent_by(&self, _: &Borrows) -> bool {
+    fn is_of_scope(&self, _: &Borrows) -> bool {
         false
     }
 }
