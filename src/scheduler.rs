@@ -189,9 +189,8 @@ impl Scheduler {
             return Err(LaneError::Closed);
         }
         let key = state.core.add_caller(name, &options)?;
-        let c = state.core.caller_mut(key);
-        c.capacity = capacity.permits().map(|_| Arc::clone(&capacity));
-        let may_post = Arc::clone(&c.may_post);
+        state.core.set_capacity(key, &capacity);
+        let may_post = Arc::clone(&state.core.caller_mut(key).may_post);
         Ok(Caller {
             shared: Arc::clone(&self.shared),
             key,

@@ -78,7 +78,7 @@ impl<J: Body> Core<J> {
     pub(super) fn capacities(&self, of: Option<Key>) -> Vec<Arc<Capacity>> {
         let capacity = |c: &CallerState| c.capacity.clone();
         match of {
-            Some(caller) => capacity(self.caller(caller)).into_iter().collect(),
+            Some(caller) => self.capacity(caller).into_iter().collect(),
             None => self
                 .callers
                 .iter()
