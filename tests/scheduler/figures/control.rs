@@ -215,13 +215,14 @@ fn the_counts_are_those_of_the_status_and_the_rows() {
                 c.delayed,
                 c.suspended,
                 c.running,
-                c.ok,
-                c.failed,
-                c.panicked,
-                c.cancelled,
-                c.skipped,
+                c.ended.ok,
+                c.ended.failed,
+                c.ended.panicked,
+                c.ended.cancelled,
+                c.ended.skipped,
             ];
             assert_eq!(found, counted(&sim), "{seed}");
+            assert_eq!(c.ended.tasks, sim.records().len() as u64);
             assert_eq!((c.callers, c.blocked), (1, 0));
             seen.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
         }
