@@ -266,8 +266,8 @@ fn of_scopes_that_wait_for_workers_one_goes_on() {
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 caller.scope(|s| {
                     let count = || Ok::<_, ()>(done.fetch_add(1, SeqCst));
-                    s.exec(count).unwrap().detach();
                     meet.wait();
+                    s.exec(count).unwrap().detach();
                 });
             }));
             Ok::<_, ()>(panicked.is_err())
