@@ -35,15 +35,19 @@ impl Caller {
     /// thread until none of them borrows any more: each has ended, or will never run.
     ///
     /// ```
-    /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
+    /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
     ///
     /// let scheduler = Scheduler::builder().workers(2).build()?;
     /// let caller = scheduler.caller("main", CallerOptions::default())?;
     /// let mut numbers = [3, 1, 2, 6, 5, 4];
-    /// let (low, high) = numbers.split_at_mut(3);
     /// caller.scope(|s| {
-    ///     s.exec_detached(Place::new(), || Ok::<_, ()>(low.sort()))?;
-    ///     s.exec_detached(Place::new(), || Ok::<_, ()>(high.sort()))
+    ///     for half in numbers.chunks_mut(3) {
+    ///         s.exec_detached(Place::new(), || {
+    ///             half.sort();
+    ///             Ok::<_, ()>(())
+    ///         })?;
+    ///     }
+    ///     Ok::<_, Reason>(())
     /// })?;
     /// assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -73,7 +73,10 @@ fn they_are_tasks_of_their_caller() {
     let order = Mutex::new(Vec::new());
     let note = |n: u32| {
         let order = &order;
-        move || Ok::<_, ()>(order.lock().unwrap().push(n))
+        move || {
+            order.lock().unwrap().push(n);
+            Ok::<_, ()>(())
+        }
     };
     caller.scope(|s| {
         let hold = scheduler.hold();
