@@ -203,7 +203,7 @@ impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
     }
 }
 
-/// Where it is dropped a scope ends.
+/// Where it is dropped a scope ends; and the wait for that.
 struct End<'a> {
     caller: &'a Caller,
     borrows: &'a Arc<Borrows>,
@@ -214,26 +214,15 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         // Again if a wait panics: invariant 2.
         while !self.borrows.are_over() {
-            let wait = Wait::new(Returned {
-                caller: self.caller,
-                borrows: self.borrows,
-                stalled: self.stalled,
-            });
+            let wait = Wait::new(&mut *self);
             contained(|| wait.wait());
         }
     }
 }
 
-/// The wait for all that was lent.
-struct Returned<'a> {
-    caller: &'a Caller,
-    borrows: &'a Arc<Borrows>,
-    stalled: &'a mut bool,
-}
+impl sealed::Sealed for &mut End<'_> {}
 
-impl sealed::Sealed for Returned<'_> {}
-
-impl Op for Returned<'_> {
+impl Op for &mut End<'_> {
     type Output = ();
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
