@@ -163,17 +163,6 @@ impl<J: Body> Core<J> {
         self.reap_caller(caller);
     }
 
-    /// It has this capacity from now on.
-    pub(crate) fn set_capacity(&mut self, caller: Key, capacity: &Arc<Capacity>) {
-        let limited = capacity.permits().map(|_| Arc::clone(capacity));
-        self.caller_mut(caller).capacity = limited;
-    }
-
-    /// Its capacity, if it has one.
-    pub(crate) fn capacity(&self, caller: Key) -> Option<Arc<Capacity>> {
-        self.caller(caller).capacity.clone()
-    }
-
     pub(crate) fn set_cap(&mut self, caller: Key, cap: Limit) -> Result<(), OutOfRange> {
         let lane = self.caller(caller).lane;
         self.backlog.set_cap(lane, cap)
