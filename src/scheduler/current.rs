@@ -104,6 +104,7 @@ pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
 }
 
 /// Wakes the future that the calling thread polls; false if it runs another task.
+#[inline]
 pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     let is_it = TASK
         .with(Cell::get)
