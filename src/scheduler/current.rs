@@ -87,10 +87,15 @@ pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
 /// That task, and the worker.
 fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
     let task = TASK.with(Cell::get)?.id;
+    Some((task, worker_of(shared)?))
+}
+
+/// As which worker of `shared`'s the calling thread works, if it does.
+fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     WORKER.with(|worker| {
         let worker = worker.borrow();
         let (whose, n) = worker.as_ref()?;
-        Arc::ptr_eq(whose, shared).then_some((task, *n))
+        Arc::ptr_eq(whose, shared).then_some(*n)
     })
 }
 
@@ -109,7 +114,7 @@ pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     let is_it = TASK
         .with(Cell::get)
         .is_some_and(|tag| tag.future == Some(future));
-    let woken = is_it && current(shared).is_some();
+    let woken = is_it && worker_of(shared).is_some();
     if woken {
         WOKEN.with(|woken| woken.set(true));
     }
