@@ -51,6 +51,7 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
+use crate::queue::{Capacity, Permits};
 use crate::scheduler::{CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Tag};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
@@ -132,9 +133,11 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for its weight or cap.
+    /// [`OutOfRange`] for its weight, cap or capacity.
     pub fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, OutOfRange> {
+        let capacity = Capacity::under_a_lock(options.capacity)?;
         let key = self.core.add_caller(Arc::from(name), &options)?;
+        self.core.set_capacity(key, &Arc::new(capacity));
         Ok(CallerId(self.number, key))
     }
 
@@ -158,10 +161,13 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// [`Reason`]: its tier goes down in its group, or the group is another
-    /// caller's. Panics for a caller of another simulation.
+    /// [`Reason`]: its tier goes down in its group, the group is another caller's, or the
+    /// caller is full. Panics for a caller of another simulation.
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
+        let capacity = self.core.capacity(caller);
+        let room = capacity.as_ref().map(|capacity| capacity.take(1));
+        let room = room.transpose()?;
         let mut placing = work.placing;
         if let Some(GroupId(number, group)) = work.group {
             if number != self.number {
@@ -172,6 +178,7 @@ impl Simulation {
         self.core.admits(caller, &placing)?;
         let job = Job::new(work);
         self.core.submit(caller, placing, job.clone(), self.now);
+        room.into_iter().for_each(Permits::keep);
         self.collect_unrun();
         Ok(SimTask {
             number: self.number,

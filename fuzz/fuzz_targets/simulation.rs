@@ -7,7 +7,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use conversant::limit::{Bypass, Limit};
 use conversant::scheduler::{CallerOptions, OnFailure, Why};
-use conversant::simulator::{CallerId, GroupId, SimTask, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -86,7 +86,7 @@ fuzz_target!(|script: Script| {
     for &caller in &world.callers {
         world
             .sim
-            .set_cap(caller, Limit::Unlimited)
+            .set_cap(&caller, Limit::Unlimited)
             .expect("in range");
     }
     world.sim.run();
@@ -152,7 +152,7 @@ impl World {
             Op::SetCap { caller, cap } => {
                 if let Some(&caller) = pick(&self.callers, caller) {
                     self.sim
-                        .set_cap(caller, Limit::AtMost(cap.into()))
+                        .set_cap(&caller, Limit::AtMost(cap.into()))
                         .expect("in range");
                 }
             }

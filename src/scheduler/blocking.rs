@@ -12,7 +12,7 @@ use super::task_state::Body;
 impl<J: Body> Core<J> {
     /// The task that worker `n` runs is about to sleep until one of these comes.
     pub(crate) fn block(&mut self, n: u32, targets: Vec<Target>, waker: &Waker) {
-        if !targets.iter().any(|&target| self.has_come(target)) {
+        if !targets.iter().any(|target| self.has_come(target)) {
             self.stalls.block(n, targets, waker);
         }
     }
@@ -22,14 +22,15 @@ impl<J: Body> Core<J> {
         self.running.get(n as usize)?.as_ref()?.label.clone()
     }
 
-    fn has_come(&self, target: Target) -> bool {
-        match target {
+    fn has_come(&self, target: &Target) -> bool {
+        match *target {
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
             Target::Room(caller, ticket) => {
                 let capacity = self.caller(caller).capacity.as_ref();
                 !capacity.is_some_and(|capacity| capacity.denies(ticket))
             }
+            Target::Borrows(ref borrows) => borrows.are_over(),
             // A task says so itself.
             Target::Task(_) | Target::Shutdown => false,
         }

@@ -20,6 +20,7 @@ use std::vec::IntoIter;
 use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
+use super::borrows::Borrows;
 use super::cell::{Course, Job, Program, Runner, attempt};
 use super::local_queue::Work;
 use super::outcome::{Ending, Run, Verdict};
@@ -75,6 +76,11 @@ impl<P: Program> Body for Solo<P> {
 
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
+    }
+
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        let program = self.program.lock();
+        program.as_ref().is_some_and(|p| p.is_of_scope(scope))
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
+use super::borrows::Borrows;
 use super::outcome::{Ending, Run, Verdict};
 use super::task_state::{Body, Location};
 
@@ -79,6 +80,11 @@ pub trait Program: Send + Sized + 'static {
 
     /// What was handed in, if it was never run.
     fn back(self) -> Self::Given;
+
+    /// Whether it borrows from this scope.
+    fn is_of_scope(&self, _: &Borrows) -> bool {
+        false
+    }
 }
 
 /// A function.
@@ -225,6 +231,13 @@ impl<P: Program> Body for Cell<P> {
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
     }
+
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        match &self.there.lock().stage {
+            Stage::Ready(program) => program.is_of_scope(scope),
+            Stage::Running | Stage::Gave(_) => false,
+        }
+    }
 }
 
 impl<P: Program> Job for Cell<P> {
@@ -268,6 +281,10 @@ impl Body for Arc<dyn Job> {
     #[inline]
     fn label(&self) -> Option<&Arc<str>> {
         (**self).label()
+    }
+
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        (**self).is_of_scope(scope)
     }
 }
 

@@ -74,11 +74,22 @@ impl<J: Body> Core<J> {
         jobs
     }
 
+    /// A caller has this capacity from now on.
+    pub(crate) fn set_capacity(&mut self, caller: Key, capacity: &Arc<Capacity>) {
+        let limited = capacity.permits().map(|_| Arc::clone(capacity));
+        self.caller_mut(caller).capacity = limited;
+    }
+
+    /// Its capacity, if it has one.
+    pub(crate) fn capacity(&self, caller: Key) -> Option<Arc<Capacity>> {
+        self.caller(caller).capacity.clone()
+    }
+
     /// The capacities of this caller, or of all.
     pub(super) fn capacities(&self, of: Option<Key>) -> Vec<Arc<Capacity>> {
         let capacity = |c: &CallerState| c.capacity.clone();
         match of {
-            Some(caller) => capacity(self.caller(caller)).into_iter().collect(),
+            Some(caller) => self.capacity(caller).into_iter().collect(),
             None => self
                 .callers
                 .iter()

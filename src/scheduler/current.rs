@@ -87,10 +87,15 @@ pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
 /// That task, and the worker.
 fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
     let task = TASK.with(Cell::get)?.id;
+    Some((task, worker_of(shared)?))
+}
+
+/// As which worker of `shared`'s the calling thread works, if it does.
+fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     WORKER.with(|worker| {
         let worker = worker.borrow();
         let (whose, n) = worker.as_ref()?;
-        Arc::ptr_eq(whose, shared).then_some((task, *n))
+        Arc::ptr_eq(whose, shared).then_some(*n)
     })
 }
 
@@ -104,11 +109,12 @@ pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
 }
 
 /// Wakes the future that the calling thread polls; false if it runs another task.
+#[inline]
 pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     let is_it = TASK
         .with(Cell::get)
         .is_some_and(|tag| tag.future == Some(future));
-    let woken = is_it && current(shared).is_some();
+    let woken = is_it && worker_of(shared).is_some();
     if woken {
         WOKEN.with(|woken| woken.set(true));
     }
@@ -141,6 +147,17 @@ pub(super) fn block(
 /// Whether the wait of the task that the calling thread runs is to give up.
 pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
     current(shared).is_some_and(|n| shared.state.lock().core.stalls.is_stalled(n))
+}
+
+/// That wait was told to give up, and cannot.
+pub(super) fn keep_on(shared: &Arc<Shared>) {
+    if let Some((task, n)) = current_task(shared) {
+        let label = shared.with_state(|state, _, _| {
+            state.core.stalls.keep_on(n);
+            state.core.label_on(n)
+        });
+        trace::task_stalled(task.get(), label.as_deref(), n);
+    }
 }
 
 /// The calling thread is awake again.

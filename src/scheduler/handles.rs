@@ -211,18 +211,10 @@ impl Caller {
     ///
     /// [`Stale`] if the task has ended, or is of another scheduler.
     pub fn bump<R, E>(&self, task: &Task<R, E>, level: u8) -> Result<(), Stale> {
-        if !Arc::ptr_eq(&task.shared, &self.shared) {
-            return Err(Stale);
+        match Arc::ptr_eq(&task.shared, &self.shared) {
+            true => task.bump(level),
+            false => Err(Stale),
         }
-        self.shared.with_state(|state, wakes, _| {
-            if task.has_ended() {
-                return Err(Stale);
-            }
-            let at = task.location();
-            state.exact_for(at, wakes).bump(at, level)
-        })?;
-        trace::task_bumped(task.id.get(), level);
-        Ok(())
     }
 
     /// The most of its tasks that have not ended. See

@@ -14,7 +14,7 @@ use super::stall::Target;
 use super::task::Task;
 
 /// The wait of [`Caller::exec_wait`] and [`Caller::spawn_wait`].
-pub type Submitting<'a, F, R, E> = Sending<'a, (&'a Caller, Place<'a>), F, Submitted<F, R, E>>;
+type Submitting<'a, F, R, E> = Sending<'a, (&'a Caller, Place<'a>), F, Submitted<F, R, E>>;
 
 /// What comes of a submission.
 type Submitted<F, R, E> = Result<Task<R, E>, Rejected<F>>;

@@ -10,6 +10,7 @@ use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
+use super::borrows::Borrows;
 use super::cell::Job;
 use super::core::How;
 use super::log::{Event, Log, tell};
@@ -17,7 +18,7 @@ use super::outcome::Ending;
 use super::pool::Host;
 use super::state::State;
 use super::submissions::Submissions;
-use super::task_state::Ended;
+use super::task_state::{Body, Ended, Location};
 
 pub(super) struct Shared {
     pub(super) state: Guarded<State>,
@@ -121,18 +122,37 @@ impl Shared {
             if these.is_empty() {
                 break;
             }
-            for some in these.chunks(WakeBatch::BOUND) {
-                self.with_state(|state, _, now| {
-                    for &(.., at) in some {
-                        state.core.cancel(at, now);
-                    }
-                });
-            }
+            let these: Vec<_> = these.into_iter().map(|(.., at)| at).collect();
+            self.cancel_these(&these);
             // Who was bumped meanwhile is found elsewhere.
         }
         if holds {
             self.with_state(|state, _, _| state.core.unhold());
         }
+    }
+
+    /// Cancels what waits there, a batch at a time.
+    fn cancel_these(self: &Arc<Self>, these: &[Location]) {
+        for some in these.chunks(WakeBatch::BOUND) {
+            self.with_state(|state, _, now| {
+                for &at in some {
+                    state.core.cancel(at, now);
+                }
+            });
+        }
+    }
+
+    /// Cancels those of a caller's tasks that have not begun and borrow from this scope: whether
+    /// there were any.
+    pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
+        let mut these = Vec::new();
+        self.read_exact(|state| {
+            state.core.each_waiting(Some(of), |task, _, _, at| {
+                these.extend(task.job.is_of_scope(scope).then_some(at));
+            });
+        });
+        self.cancel_these(&these);
+        !these.is_empty()
     }
 
     /// Nothing more is taken of this caller, or of any; what waits is done, or cancelled.

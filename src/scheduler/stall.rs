@@ -7,12 +7,14 @@
 use std::task::Waker;
 
 use crate::slab::Key;
+use crate::sync::Arc;
 use crate::wait::Ticket;
 
+use super::borrows::Borrows;
 use super::outcome::TaskId;
 
 /// What a task waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     /// A task's outcome.
     Task(TaskId),
@@ -24,6 +26,8 @@ pub(crate) enum Target {
     Shutdown,
     /// Room in a caller; its place in line.
     Room(Key, Ticket),
+    /// What a scope has lent.
+    Borrows(Arc<Borrows>),
 }
 
 #[derive(Debug)]
@@ -35,6 +39,8 @@ struct Blocked {
     waker: Waker,
     /// Told to give up, and has not yet.
     stalled: bool,
+    /// It was told, and cannot.
+    stays: bool,
 }
 
 /// The workers whose task is blocked, in order of blocking.
@@ -49,6 +55,7 @@ impl Stalls {
             targets,
             waker: waker.clone(),
             stalled: false,
+            stays: false,
         });
     }
 
@@ -64,6 +71,12 @@ impl Stalls {
         if !self.0.is_empty() {
             self.0.retain(|b| !b.targets.contains(&target));
         }
+    }
+
+    /// The task that this worker runs was told to give up, and cannot.
+    pub(super) fn keep_on(&mut self, worker: u32) {
+        let own = self.0.iter_mut().filter(|b| b.worker == worker);
+        own.for_each(|b| (b.stalled, b.stays) = (false, true));
     }
 
     /// Whether the task that worker `n` runs was told to give up.
@@ -89,14 +102,15 @@ impl Stalls {
 
     /// How many are blocked and were not told to give up: something that they wait for may
     /// have come, though they do not know.
-    pub(super) fn blocked(&self, has_come: impl Fn(Target) -> bool) -> usize {
-        let waits = |b: &&Blocked| !b.stalled && !b.targets.iter().any(|&t| has_come(t));
+    pub(super) fn blocked(&self, has_come: impl Fn(&Target) -> bool) -> usize {
+        let waits = |b: &&Blocked| !b.stalled && !b.targets.iter().any(&has_come);
         self.0.iter().filter(waits).count()
     }
 
     /// Tells the newest of them to give up, which is to be woken for that.
     pub(super) fn give_up(&mut self) -> Option<Waker> {
-        let newest = self.0.iter_mut().rev().find(|b| !b.stalled)?;
+        let may_give_up = |b: &&mut Blocked| !b.stalled && !b.stays;
+        let newest = self.0.iter_mut().rev().find(may_give_up)?;
         newest.stalled = true;
         Some(newest.waker.clone())
     }

@@ -12,6 +12,7 @@ use super::caller::CallerState;
 use super::core::Core;
 use super::log::GroupId;
 use super::outcome::TaskId;
+use super::summary::Summary;
 use super::task_state::{Body, Location, Phase, Running};
 
 /// How many tasks there are of what, all callers together. See
@@ -32,16 +33,8 @@ pub struct Counts {
     pub running: u64,
     /// How many of these are blocked in waits for this scheduler.
     pub blocked: u64,
-    /// Those that have given a result so far.
-    pub ok: u64,
-    /// Those that have returned an error.
-    pub failed: u64,
-    /// Those that have panicked.
-    pub panicked: u64,
-    /// Those that were cancelled.
-    pub cancelled: u64,
-    /// Those that were skipped.
-    pub skipped: u64,
+    /// Those that have ended so far.
+    pub ended: Summary,
 }
 
 /// What a scheduler was doing at one moment. A task whose outcome is there may still be
@@ -254,7 +247,8 @@ impl<J: Body> Core<J> {
     pub(crate) fn counts(&self) -> Counts {
         let (delayed, suspended) = (self.clock.timers.len() as u64, self.suspended);
         let running = u64::from(self.workers.busy());
-        let ended = self.ended_so_far;
+        let mut ended = self.ended_so_far;
+        ended.tasks = ended.ok + ended.failed + ended.panicked + ended.cancelled + ended.skipped;
         Counts {
             callers: self.callers.len(),
             waiting: self
@@ -264,11 +258,7 @@ impl<J: Body> Core<J> {
             suspended,
             running,
             blocked: self.stalls.len() as u64,
-            ok: ended.ok,
-            failed: ended.failed,
-            panicked: ended.panicked,
-            cancelled: ended.cancelled,
-            skipped: ended.skipped,
+            ended,
         }
     }
 

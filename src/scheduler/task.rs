@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::error::Stalled;
+use crate::error::{Stale, Stalled};
 use crate::sync::Arc;
+use crate::trace;
 use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{Gave, Gift};
@@ -87,6 +88,19 @@ impl<R, E> Task<R, E> {
             }
             cancelled
         })
+    }
+
+    /// See [`Caller::bump`](super::Caller::bump).
+    pub(crate) fn bump(&self, level: u8) -> Result<(), Stale> {
+        self.shared.with_state(|state, wakes, _| {
+            if self.has_ended() {
+                return Err(Stale);
+            }
+            let at = self.location();
+            state.exact_for(at, wakes).bump(at, level)
+        })?;
+        trace::task_bumped(self.id.get(), level);
+        Ok(())
     }
 
     /// Where it is to be looked for, for who has taken the lock of the state since it was

@@ -1,5 +1,5 @@
-//! The parts of a scheduler, tested without threads but in `first`. In this file: what shows
-//! only where a worker cannot be started beside one that rests.
+//! The parts of a scheduler, tested without threads but in `first` and `scope`. In this file:
+//! what shows only where a worker cannot be started beside one that rests.
 
 mod bodies;
 mod endings;
@@ -10,6 +10,7 @@ mod lent;
 mod log;
 mod prefetch;
 mod runs;
+mod scope;
 mod suspended;
 mod woken;
 

@@ -1,40 +1,20 @@
 //! What may be done to a simulation while it runs.
 
 use std::task::Poll;
+use std::time::Duration;
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
-use crate::scheduler::{Counts, Location, Summary, SyncError};
+use crate::queue::LaneError;
+use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId};
 
-use super::{CallerId, GroupId, SimTask, Simulation};
+use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 
 impl Simulation {
     /// How many tasks there are of what, at this instant.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.core.counts()
-    }
-
-    /// Bumps the group of a task; a future that has begun, itself: its next poll.
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if the task has ended.
-    pub fn bump(&mut self, task: &SimTask, level: u8) -> Result<(), Stale> {
-        let at = self.find(task).ok_or(Stale)?;
-        self.core.bump(at, level)
-    }
-
-    /// Cancels a task if it has not started, or is a future that awaits: true if so. One that
-    /// is polled is cancelled when it awaits next.
-    pub fn cancel(&mut self, task: &SimTask) -> bool {
-        let at = self.find(task);
-        let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now));
-        if at.is_some() && !cancelled {
-            self.core.tell_to_end(task.id);
-        }
-        self.collect_unrun();
-        cancelled
     }
 
     /// Wakes a task that is a future and awaits, as whatever it awaits would: false if it does
@@ -57,22 +37,8 @@ impl Simulation {
         task?.job.location()
     }
 
-    /// Cancels all of a caller's tasks that have not started, and its futures that await; one
-    /// that is polled is cancelled when it awaits next. What is submitted later runs.
-    pub fn cancel_all(&mut self, caller: CallerId) {
-        let caller = self.key(caller);
-        let (last, holds) = self.core.begin_cancel(Some(caller));
-        for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
-            self.core.cancel(at, self.now);
-        }
-        if holds {
-            self.core.unhold();
-        }
-        self.collect_unrun();
-    }
-
     /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.
-    pub(super) fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
+    fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
         match self.core.synchronize(caller) {
             Poll::Ready(gives) => gives,
@@ -92,40 +58,112 @@ impl Simulation {
     pub fn unhold(&mut self) {
         self.core.unhold();
     }
+}
 
-    /// Changes a caller's cap.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_cap(&mut self, caller: CallerId, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
-        self.core.set_cap(self.key(caller), cap.into())
+impl Driver for Simulation {
+    type Caller = CallerId;
+    type Group = GroupId;
+    type Task = SimTask;
+
+    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, LaneError> {
+        Ok(Self::caller(self, name, options)?)
     }
 
-    /// Changes a group's limit; 0 is a pause.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] for a limit above [`Limit::MAX`].
-    pub fn set_limit(&mut self, group: GroupId, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let limit = limit.into();
-        let group = self.group_key(group);
+    fn group(&mut self, caller: &CallerId, limit: Limit, level: u8) -> Result<GroupId, OutOfRange> {
+        Self::group(self, *caller, limit, level)
+    }
+
+    fn submit<F>(
+        &mut self,
+        caller: &CallerId,
+        group: Option<&GroupId>,
+        work: Work,
+        _: F,
+    ) -> Result<SimTask, Reason> {
+        if work.group.is_some() {
+            return Err(Reason::ForeignGroup);
+        }
+        let work = group
+            .into_iter()
+            .fold(work, |work, group| work.group(*group));
+        Self::submit(self, *caller, work)
+    }
+
+    fn spawn<F>(
+        &mut self,
+        caller: &CallerId,
+        group: Option<&GroupId>,
+        work: Work,
+        _: F,
+    ) -> Result<SimTask, Reason> {
+        Driver::submit(self, caller, group, work, || Ok(()))
+    }
+
+    fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.hold();
+        let result = f(self);
+        self.unhold();
+        result
+    }
+
+    fn id(&self, task: &SimTask) -> TaskId {
+        task.id()
+    }
+
+    fn bump(&mut self, task: &SimTask, level: u8) -> Result<(), Stale> {
+        let at = self.find(task).ok_or(Stale)?;
+        self.core.bump(at, level)
+    }
+
+    fn cancel(&mut self, task: &SimTask) -> bool {
+        let at = self.find(task);
+        let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now));
+        if at.is_some() && !cancelled {
+            self.core.tell_to_end(task.id);
+        }
+        self.collect_unrun();
+        cancelled
+    }
+
+    fn cancel_all(&mut self, caller: &CallerId) {
+        let caller = self.key(*caller);
+        let (last, holds) = self.core.begin_cancel(Some(caller));
+        for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
+            self.core.cancel(at, self.now);
+        }
+        if holds {
+            self.core.unhold();
+        }
+        self.collect_unrun();
+    }
+
+    fn set_cap(&mut self, caller: &CallerId, cap: Limit) -> Result<(), OutOfRange> {
+        self.core.set_cap(self.key(*caller), cap)
+    }
+
+    fn set_limit(&mut self, group: &GroupId, limit: Limit) -> Result<(), OutOfRange> {
+        let group = self.group_key(*group);
         // A simulation's groups stay.
         self.core.backlog.set_limit(group, limit).unwrap_or(Ok(()))
     }
 
-    /// Changes a group's standing level.
-    pub fn set_level(&mut self, group: GroupId, level: u8) {
-        let group = self.group_key(group);
+    fn set_level(&mut self, group: &GroupId, level: u8) {
+        let group = self.group_key(*group);
         self.core.backlog.set_level(group, level);
     }
 
-    /// Changes the most workers.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] outside 1 to 1024.
-    pub fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
+    fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
         self.core.workers.set_max(max)
+    }
+
+    fn synchronize(&mut self, caller: &CallerId) -> Result<Summary, SyncError> {
+        match self.core.is_held() {
+            true => self.synchronize_now(*caller),
+            false => Self::synchronize(self, *caller),
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.advance_to(self.now().saturating_add(time));
     }
 }

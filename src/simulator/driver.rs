@@ -10,14 +10,14 @@ use crate::limit::Limit;
 use crate::queue::LaneError;
 use crate::scheduler::{
     Caller, CallerOptions, Group, Hold, Place, Reason, Rejected, Scheduler, Summary, SyncError,
-    Task,
+    Task, TaskId,
 };
 use crate::sync::per_thread;
 use crate::wait::{Op, Wait, sealed};
 
-use super::{CallerId, GroupId, SimTask, Simulation, Work};
+use super::Work;
 
-/// What a policy drives: a [`Simulation`], or a `&`[`Scheduler`].
+/// What a policy drives: a [`Simulation`](super::Simulation), or a `&`[`Scheduler`].
 ///
 /// A policy is a function over any `D: Driver`: who submits what, when, with which weights,
 /// caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
@@ -113,15 +113,23 @@ pub trait Driver {
     /// has not started.
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R;
 
-    /// Bumps the group of a task.
+    /// A task's number, as in the records.
+    fn id(&self, task: &Self::Task) -> TaskId;
+
+    /// Bumps the group of a task; a future that has begun, itself: its next poll.
     ///
     /// # Errors
     ///
     /// [`Stale`] if the task has ended.
-    fn bump(&mut self, caller: &Self::Caller, task: &Self::Task, level: u8) -> Result<(), Stale>;
+    fn bump(&mut self, task: &Self::Task, level: u8) -> Result<(), Stale>;
 
-    /// Cancels a task if it has not started, or is a future that awaits: true if so.
+    /// Cancels a task if it has not started, or is a future that awaits: true if so. One that
+    /// is polled is cancelled when it awaits next.
     fn cancel(&mut self, task: &Self::Task) -> bool;
+
+    /// Cancels all of a caller's tasks that have not started, and its futures that await; one
+    /// that is polled is cancelled when it awaits next. What is submitted later runs.
+    fn cancel_all(&mut self, caller: &Self::Caller);
 
     /// Changes a caller's cap; 0 is a pause.
     ///
@@ -156,88 +164,6 @@ pub trait Driver {
 
     /// Lets so much time pass: a scheduler's thread waits.
     fn pass(&mut self, time: Duration);
-}
-
-impl Driver for Simulation {
-    type Caller = CallerId;
-    type Group = GroupId;
-    type Task = SimTask;
-
-    fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, LaneError> {
-        Ok(Self::caller(self, name, options)?)
-    }
-
-    fn group(&mut self, caller: &CallerId, limit: Limit, level: u8) -> Result<GroupId, OutOfRange> {
-        Self::group(self, *caller, limit, level)
-    }
-
-    fn submit<F>(
-        &mut self,
-        caller: &CallerId,
-        group: Option<&GroupId>,
-        work: Work,
-        _: F,
-    ) -> Result<SimTask, Reason> {
-        if work.group.is_some() {
-            return Err(Reason::ForeignGroup);
-        }
-        let work = group
-            .into_iter()
-            .fold(work, |work, group| work.group(*group));
-        Self::submit(self, *caller, work)
-    }
-
-    fn spawn<F>(
-        &mut self,
-        caller: &CallerId,
-        group: Option<&GroupId>,
-        work: Work,
-        _: F,
-    ) -> Result<SimTask, Reason> {
-        Driver::submit(self, caller, group, work, || Ok(()))
-    }
-
-    fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        self.hold();
-        let result = f(self);
-        self.unhold();
-        result
-    }
-
-    fn bump(&mut self, _: &CallerId, task: &SimTask, level: u8) -> Result<(), Stale> {
-        Self::bump(self, task, level)
-    }
-
-    fn cancel(&mut self, task: &SimTask) -> bool {
-        Self::cancel(self, task)
-    }
-
-    fn set_cap(&mut self, caller: &CallerId, cap: Limit) -> Result<(), OutOfRange> {
-        Self::set_cap(self, *caller, cap)
-    }
-
-    fn set_limit(&mut self, group: &GroupId, limit: Limit) -> Result<(), OutOfRange> {
-        Self::set_limit(self, *group, limit)
-    }
-
-    fn set_level(&mut self, group: &GroupId, level: u8) {
-        Self::set_level(self, *group, level);
-    }
-
-    fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange> {
-        Self::set_workers(self, max)
-    }
-
-    fn synchronize(&mut self, caller: &CallerId) -> Result<Summary, SyncError> {
-        match self.core.is_held() {
-            true => self.synchronize_now(*caller),
-            false => Self::synchronize(self, *caller),
-        }
-    }
-
-    fn pass(&mut self, time: Duration) {
-        self.advance_to(self.now().saturating_add(time));
-    }
 }
 
 impl Driver for &Scheduler {
@@ -286,12 +212,20 @@ impl Driver for &Scheduler {
         f(self)
     }
 
-    fn bump(&mut self, caller: &Caller, task: &Self::Task, level: u8) -> Result<(), Stale> {
-        caller.bump(task, level)
+    fn id(&self, task: &Self::Task) -> TaskId {
+        task.id()
+    }
+
+    fn bump(&mut self, task: &Self::Task, level: u8) -> Result<(), Stale> {
+        task.bump(level)
     }
 
     fn cancel(&mut self, task: &Self::Task) -> bool {
         task.cancel()
+    }
+
+    fn cancel_all(&mut self, caller: &Caller) {
+        caller.cancel_all();
     }
 
     fn set_cap(&mut self, caller: &Caller, cap: Limit) -> Result<(), OutOfRange> {
@@ -364,6 +298,7 @@ fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
         return Err(Reason::ForeignGroup);
     }
     let place = Place::of(work.placing);
+    let place = work.label.into_iter().fold(place, Place::label);
     Ok(group.into_iter().fold(place, Place::group))
 }
 

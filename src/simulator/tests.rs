@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Simulation, Work};
+use super::{Driver, Simulation, Work};
 use crate::error::Stale;
 use crate::limit::Limit;
 use crate::scheduler::{CallerOptions, Reason};

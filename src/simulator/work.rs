@@ -28,7 +28,14 @@ pub struct SimTask {
 
 /// What is to be run, and how far it has come.
 #[derive(Clone, Debug)]
-pub(super) struct Job(Arc<(Work, Mutex<Progress>)>);
+pub(super) struct Job(Arc<Task>);
+
+#[derive(Debug)]
+struct Task {
+    work: Work,
+    label: Option<Arc<str>>,
+    progress: Mutex<Progress>,
+}
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -47,43 +54,51 @@ impl Job {
             awaits,
             ..Progress::default()
         };
-        Self(Arc::new((work, Mutex::new(progress))))
+        Self(Arc::new(Task {
+            work,
+            label: work.label.map(Arc::from),
+            progress: Mutex::new(progress),
+        }))
     }
 
     pub(super) fn work(&self) -> Work {
-        self.0.0
+        self.0.work
     }
 
     pub(super) fn location(&self) -> Option<Location> {
-        self.0.1.lock().location
+        self.0.progress.lock().location
     }
 
     /// What would have woken it.
     pub(super) fn ended(&self) -> Option<Timer> {
-        std::mem::take(&mut *self.0.1.lock()).pause
+        std::mem::take(&mut *self.0.progress.lock()).pause
     }
 
     /// It was polled: how long it awaits now, if it does.
     pub(super) fn awaits(&self) -> Option<Duration> {
-        let (pause, _) = self.0.0.awaits?;
-        let progress = &mut *self.0.1.lock();
+        let (pause, _) = self.0.work.awaits?;
+        let progress = &mut *self.0.progress.lock();
         progress.awaits = progress.awaits.checked_sub(1)?;
         Some(pause)
     }
 
     /// This wakes it from now on: what did before.
     pub(super) fn set_pause(&self, pause: Option<Timer>) -> Option<Timer> {
-        std::mem::replace(&mut self.0.1.lock().pause, pause)
+        std::mem::replace(&mut self.0.progress.lock().pause, pause)
     }
 }
 
 impl Body for Job {
     fn moved(&self, to: Location) {
-        self.0.1.lock().location = Some(to);
+        self.0.progress.lock().location = Some(to);
     }
 
     fn is_future(&self) -> bool {
-        self.0.0.awaits.is_some()
+        self.0.work.awaits.is_some()
+    }
+
+    fn label(&self) -> Option<&Arc<str>> {
+        self.0.label.as_ref()
     }
 }
 
@@ -120,6 +135,7 @@ pub struct Work {
     pub(super) awaits: Option<(Duration, u32)>,
     /// Its group, whose simulation is checked when it is submitted.
     pub(super) group: Option<GroupId>,
+    pub(super) label: Option<&'static str>,
 }
 
 impl Work {
@@ -131,6 +147,7 @@ impl Work {
             placing: Placing::default(),
             awaits: None,
             group: None,
+            label: None,
         }
     }
 
@@ -190,6 +207,12 @@ impl Work {
     pub fn group(mut self, group: GroupId) -> Self {
         self.group = Some(group);
         self
+    }
+
+    /// With this [label](crate::scheduler::Place::label).
+    pub fn label(self, label: &'static str) -> Self {
+        let label = Some(label);
+        Self { label, ..self }
     }
 
     /// On arrival bumps its group to this level.

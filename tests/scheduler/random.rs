@@ -9,7 +9,7 @@ use conversant::limit::{Bypass, Limit};
 use conversant::scheduler::{
     CallerOptions, Ending, OnFailure, Reason, Record, Status, Summary, SyncError, Why,
 };
-use conversant::simulator::{CallerId, GroupId, SimTask, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 use proptest::prelude::*;
 
 const CALLERS: usize = 3;
@@ -150,7 +150,7 @@ impl World {
             Op::Cap(caller, cap) => {
                 self.caps[caller] = Some(cap);
                 let cap = Limit::AtMost(cap);
-                self.sim.set_cap(self.callers[caller], cap).unwrap();
+                self.sim.set_cap(&self.callers[caller], cap).unwrap();
             }
             Op::Synchronize(caller) => self.synchronize(caller),
         }
@@ -321,7 +321,7 @@ impl World {
     fn finish(mut self) {
         self.sim.set_workers(4).unwrap();
         for (n, &caller) in self.callers.iter().enumerate() {
-            self.sim.set_cap(caller, Limit::Unlimited).unwrap();
+            self.sim.set_cap(&caller, Limit::Unlimited).unwrap();
             self.caps[n] = None;
         }
         self.sim.run();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use conversant::limit::Limit;
-use conversant::simulator::{CallerId, GroupId, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, GroupId, Simulation, Work};
 
 use super::{ADMISSIBLE, IN_RANGE, Report, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
 use crate::input::{Row, TaskList};
@@ -45,7 +45,7 @@ pub(super) fn simulate(
     let interrupted = interrupted();
     if interrupted {
         for &caller in &callers {
-            sim.set_cap(caller, Limit::AtMost(0)).expect(IN_RANGE);
+            sim.set_cap(&caller, Limit::AtMost(0)).expect(IN_RANGE);
         }
         sim.run();
     }

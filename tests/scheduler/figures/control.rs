@@ -2,8 +2,8 @@
 
 use conversant::error::Stalled;
 use conversant::limit::Limit;
-use conversant::scheduler::{CallerOptions, Ending, OnFailure, SyncError, Why};
-use conversant::simulator::{Simulation, Work};
+use conversant::scheduler::{CallerOptions, Ending, OnFailure, Reason, Record, SyncError, Why};
+use conversant::simulator::{Driver, Simulation, Work};
 
 use super::sim::{by_id, one_caller, order_of_starts, secs, span};
 use crate::threads::stage::draws;
@@ -87,7 +87,7 @@ fn limits_and_levels_of_groups_change() {
         sim.submit(caller, Work::takes(secs(2)).group(group))
             .unwrap();
     }
-    sim.set_level(other, 101);
+    sim.set_level(&other, 101);
     sim.advance_to(secs(1));
     let running = |sim: &Simulation| {
         let status = sim.status();
@@ -98,11 +98,11 @@ fn limits_and_levels_of_groups_change() {
             .collect::<Vec<_>>()
     };
     assert_eq!(running(&sim), [4, 1]);
-    sim.set_limit(serial, 2).unwrap();
+    sim.set_limit(&serial, Limit::AtMost(2)).unwrap();
     sim.advance_to(secs(3));
     assert_eq!(running(&sim), [2, 3]);
-    assert!(sim.set_limit(serial, u32::MAX).is_err());
-    sim.set_limit(serial, 0).unwrap();
+    assert!(sim.set_limit(&serial, Limit::AtMost(u32::MAX)).is_err());
+    sim.set_limit(&serial, Limit::AtMost(0)).unwrap();
     sim.submit(caller, Work::takes(secs(1)).group(serial))
         .unwrap();
     sim.run();
@@ -117,7 +117,7 @@ fn limits_and_levels_of_groups_change() {
 fn a_group_of_another_simulation_is_a_mistake() {
     let ((mut sim, _), (mut other, caller)) = (one_caller(1), one_caller(1));
     let group = other.group(caller, 1, 100).unwrap();
-    sim.set_level(group, 1);
+    sim.set_level(&group, 1);
 }
 
 #[test]
@@ -130,12 +130,40 @@ fn a_caller_cancels_all_that_has_not_started() {
     }
     sim.submit(other, Work::takes(secs(2))).unwrap();
     sim.advance_to(secs(1));
-    sim.cancel_all(caller);
+    sim.cancel_all(&caller);
     sim.run();
     let endings: Vec<_> = by_id(&sim).iter().map(|row| row.ending).collect();
     let (ok, cancelled) = (Ending::Ok, Ending::Cancelled);
     assert_eq!(endings, [ok, cancelled, cancelled, ok]);
     assert_eq!(sim.now(), secs(4));
+}
+
+#[test]
+fn a_full_caller_refuses_until_one_has_ended() {
+    let mut sim = Simulation::new(1).unwrap();
+    let capacity = |capacity: u32| CallerOptions {
+        capacity: capacity.into(),
+        ..CallerOptions::default()
+    };
+    assert!(sim.caller("none", capacity(0)).is_err());
+    let caller = sim.caller("two", capacity(2)).unwrap();
+    let work = Work::takes(secs(1)).label("counts");
+    let foreign = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let other = sim.caller("other", capacity(1)).unwrap();
+    let refused = sim.submit(other, work.group(foreign));
+    assert_eq!(refused, Err(Reason::ForeignGroup));
+    assert!(sim.submit(other, work).is_ok(), "it took no room");
+    sim.submit(caller, work).unwrap();
+    let waits = sim.submit(caller, work).unwrap();
+    assert_eq!(sim.submit(caller, work), Err(Reason::Full));
+    assert!(sim.cancel(&waits));
+    sim.submit(caller, work.after(secs(9))).unwrap();
+    assert_eq!(sim.submit(caller, work), Err(Reason::Full));
+    sim.run();
+    assert!(sim.submit(caller, work).is_ok());
+    let named = |row: &Record| row.task.label.as_deref() == Some("counts");
+    assert!(sim.records().iter().all(named));
+    assert_eq!(sim.records().len(), 4);
 }
 
 /// What the counts say, from the status and the rows.
@@ -187,13 +215,14 @@ fn the_counts_are_those_of_the_status_and_the_rows() {
                 c.delayed,
                 c.suspended,
                 c.running,
-                c.ok,
-                c.failed,
-                c.panicked,
-                c.cancelled,
-                c.skipped,
+                c.ended.ok,
+                c.ended.failed,
+                c.ended.panicked,
+                c.ended.cancelled,
+                c.ended.skipped,
             ];
             assert_eq!(found, counted(&sim), "{seed}");
+            assert_eq!(c.ended.tasks, sim.records().len() as u64);
             assert_eq!((c.callers, c.blocked), (1, 0));
             seen.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);
         }

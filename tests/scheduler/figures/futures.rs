@@ -183,7 +183,7 @@ fn one_that_is_polled_while_all_are_cancelled_ends_where_it_awaits() {
     let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
     sim.submit(caller, awaits).unwrap();
     sim.advance_to(secs(1));
-    sim.cancel_all(caller);
+    sim.cancel_all(&caller);
     sim.submit(caller, awaits).unwrap();
     sim.run();
     let ends: Vec<_> = sim.records().iter().map(|r| (r.ending, r.ended)).collect();
@@ -207,7 +207,7 @@ fn one_that_is_cancelled_where_it_awaits_leaves_nothing() {
     let tasks = [awaits; 2].map(|work| sim.submit(caller, work).unwrap());
     sim.advance_to(secs(3));
     assert!(sim.cancel(&tasks[0]) && !sim.cancel(&tasks[0]));
-    sim.cancel_all(caller);
+    sim.cancel_all(&caller);
     assert_eq!(sim.synchronize(caller).unwrap().cancelled, 2);
     sim.run();
     assert_eq!(sim.now(), secs(3));

@@ -2,7 +2,7 @@
 
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Reason, Why};
-use conversant::simulator::{CallerId, SimTask, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, SimTask, Simulation, Work};
 
 use crate::figures::sim::{W10, one_caller, secs, span, submit_tier, tenths};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
 use conversant::scheduler::CallerOptions;
-use conversant::simulator::{CallerId, SimTask, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, SimTask, Simulation, Work};
 
 use crate::figures::sim::{one_caller, order_of_starts, secs};
 

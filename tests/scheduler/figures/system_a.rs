@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Ending, SyncError};
-use conversant::simulator::{CallerId, Simulation, Work};
+use conversant::simulator::{CallerId, Driver, Simulation, Work};
 
 use crate::figures::sim::{W10, by_id, one_caller, secs, span, submit_tier, tenths};
 
@@ -216,13 +216,13 @@ fn a_fault_a_cap_lowered_leaves_a_debt_and_zero_pauses() {
         sim.submit(caller, Work::takes(secs(2))).unwrap();
     }
     sim.advance_to(secs(1));
-    sim.set_cap(caller, Limit::AtMost(1)).unwrap();
+    sim.set_cap(&caller, Limit::AtMost(1)).unwrap();
     sim.advance_to(secs(3));
     assert_eq!(sim.status().running.len(), 1);
-    sim.set_cap(caller, Limit::AtMost(0)).unwrap();
+    sim.set_cap(&caller, Limit::AtMost(0)).unwrap();
     sim.run();
     assert_eq!((sim.now(), sim.records().len()), (secs(4), 5));
-    sim.set_cap(caller, Limit::Unlimited).unwrap();
+    sim.set_cap(&caller, Limit::Unlimited).unwrap();
     sim.run();
     assert_eq!((sim.now(), sim.records().len()), (secs(6), 8));
 }

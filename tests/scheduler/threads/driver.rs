@@ -1,6 +1,7 @@
 //! One program text, simulated and on a scheduler.
 
 use std::future::poll_fn;
+use std::panic::resume_unwind;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -29,12 +30,14 @@ async fn yields(mut times: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Two callers, tiers, groups, bumps, levels, limits, cancels, failures and futures, as drawn.
+/// Two callers, one with a capacity; tiers, groups, bumps, labels, levels, limits, cancels,
+/// failures, panics and futures, as drawn.
 fn policy<D: Driver>(driver: &mut D, seed: u64) {
     let mut draw = draws(seed);
     let callers = [1, 3].map(|weight| {
         let options = CallerOptions {
             weight,
+            capacity: [Limit::AtMost(6), Limit::Unlimited][usize::from(weight == 3)],
             ..CallerOptions::default()
         };
         let caller = driver.caller(["one", "three"][usize::from(weight == 3)], options);
@@ -52,6 +55,9 @@ fn policy<D: Driver>(driver: &mut D, seed: u64) {
                 let (caller, groups) = &callers[draw(2) as usize];
                 let group = groups.get(draw(3) as usize);
                 let mut work = Work::takes(SECOND);
+                if draw(3) == 0 {
+                    work = work.label("named");
+                }
                 if group.is_none() {
                     work = work.tier(draw(2) as u32);
                 }
@@ -59,19 +65,30 @@ fn policy<D: Driver>(driver: &mut D, seed: u64) {
                     work = work.bump(draw(3) as u8);
                 }
                 let times = draw(3) as u32;
-                let task = match draw(4) {
+                let task = match draw(5) {
                     0 => {
                         let work = work.awaits(Duration::ZERO, times);
                         driver.spawn(caller, group, work, yields(times))
                     }
                     1 => driver.submit(caller, group, work.failing(), || Err(String::new())),
+                    2 => driver.submit(caller, group, work.panicking(), || {
+                        resume_unwind(Box::new(()))
+                    }),
                     _ => driver.submit(caller, group, work, || Ok(())),
                 };
-                tasks.push((caller, task.unwrap()));
+                match task {
+                    Ok(task) => tasks.push(task),
+                    Err(reason) => assert_eq!(reason, Reason::Full),
+                }
             }
-            let (caller, task) = &tasks[draw(12) as usize];
-            driver.bump(caller, task, 9).unwrap();
-            assert!(driver.cancel(&tasks[draw(12) as usize].1));
+            let ids: Vec<_> = tasks.iter().map(|task| driver.id(task)).collect();
+            assert!(ids.is_sorted());
+            let mut any = || &tasks[draw(tasks.len() as u64) as usize];
+            driver.bump(any(), 9).unwrap();
+            assert!(driver.cancel(any()));
+            if draw(4) == 0 {
+                driver.cancel_all(&callers[draw(2) as usize].0);
+            }
             let (caller, groups) = &callers[draw(2) as usize];
             driver.set_level(&groups[draw(2) as usize], draw(256) as u8);
             driver.set_limit(&groups[0], Limit::AtMost(1)).unwrap();
@@ -85,6 +102,7 @@ fn policy<D: Driver>(driver: &mut D, seed: u64) {
     }
 }
 
+/// In order of their numbers: tier, place among the starts, label and ending.
 fn order(mut rows: Vec<Record>) -> Vec<(u64, u32, Option<usize>, String)> {
     rows.sort_by_key(|row| row.task.id);
     let mut starts: Vec<_> = rows.iter().filter_map(|row| Some(row.run?.start)).collect();
@@ -94,7 +112,8 @@ fn order(mut rows: Vec<Record>) -> Vec<(u64, u32, Option<usize>, String)> {
             .run
             .map(|run| starts.iter().position(|&at| at == run.start).unwrap());
         let Record { task, ending, .. } = row;
-        (task.id.get(), task.tier, place, ending.to_string())
+        let label = task.label.as_deref().unwrap_or_default();
+        (task.id.get(), task.tier, place, format!("{label} {ending}"))
     };
     rows.into_iter().map(row).collect()
 }

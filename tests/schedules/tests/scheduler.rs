@@ -396,3 +396,56 @@ fn futures() {
 fn futures_woken_and_cancelled() {
     schedules::explore(futures);
 }
+
+/// Counts what there is of it.
+struct Counted<'a>(&'a Mutex<u32>);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a Mutex<u32>) -> Self {
+        *count.lock().unwrap() += 1;
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        thread::yield_now();
+        *self.0.lock().unwrap() -= 1;
+    }
+}
+
+/// Tasks of a scope submit more to it, and all may be cancelled: none has anything at its end.
+fn scope() {
+    let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
+    let scheduler = builder.build().unwrap();
+    let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+    let cancels = {
+        let caller = caller.clone();
+        thread::spawn(move || caller.cancel_all())
+    };
+    let count = Mutex::new(0);
+    caller.scope(|s| {
+        for _ in 0..2 {
+            let own = Counted::new(&count);
+            let task = s.exec(|| {
+                let more = Counted::new(own.0);
+                drop(own);
+                let submitted = s.exec_detached(Place::new(), || {
+                    drop(more);
+                    Ok::<(), ()>(())
+                });
+                submitted.map_err(drop)
+            });
+            task.unwrap().detach();
+        }
+    });
+    assert_eq!(*count.lock().unwrap(), 0);
+    cancels.join().unwrap();
+    drop(caller);
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+}
+
+#[test]
+fn scopes_end_with_nothing_lent() {
+    schedules::explore(scope);
+}

@@ -1,0 +1,336 @@
+//! Tasks that borrow from the stack of who waits for them.
+//!
+//! What is to be run is boxed, its lifetime is erased, and a token stands beside the box. A scope
+//! ends when there is no token any more.
+//!
+//! Invariants:
+//! 1. A token goes after what stood beside it, whatever becomes of the task: it ends, panics, is
+//!    refused, cancelled or skipped, or dropped with its scheduler. What is leaked keeps its token.
+//! 2. Nobody gets out of [`Caller::scope`], not even by a panic, while there is a token.
+//! 3. What a task gives, and what it panics with, borrows nothing.
+//!
+//! From these alone it follows that nothing is used when it is gone, whatever the scheduler does
+//! with the task.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::task::{Context, Poll, Waker};
+
+use crate::error::Stalled;
+use crate::sync::Arc;
+use crate::wait::{Op, Wait, contained, sealed};
+
+use super::borrows::{Borrows, Token};
+use super::cell::{Program, Runner};
+use super::current::{block, is_stalled, keep_on, unblock};
+use super::handles::{Caller, Place};
+use super::reject::{Reason, Rejected};
+use super::stall::Target;
+use super::task::Task;
+
+impl Caller {
+    /// Runs `f`, which submits tasks that may borrow what is outside of it; then blocks the
+    /// thread until none of them borrows any more: each has ended, or will never run.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().workers(2).build()?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// let mut numbers = [3, 1, 2, 6, 5, 4];
+    /// caller.scope(|s| {
+    ///     for half in numbers.chunks_mut(3) {
+    ///         s.exec_detached(Place::new(), || {
+    ///             half.sort();
+    ///             Ok::<_, ()>(())
+    ///         })?;
+    ///     }
+    ///     Ok::<_, Reason>(())
+    /// })?;
+    /// assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It is like `std::thread::scope`, with tasks of this caller: they have places and groups,
+    /// and can be paused, cancelled and skipped as all others. So only the outcome of a task says
+    /// whether it has run. A task may submit more to its scope. A future cannot borrow so.
+    ///
+    /// In a task of the same scheduler it keeps its worker, as each [`wait`](Wait::wait). Where
+    /// that would be [`Stalled`], those of its tasks that have not begun are cancelled.
+    ///
+    /// # Panics
+    ///
+    /// At its end, if a task of it without a handle has panicked (with a handle the outcome
+    /// tells), or if some were cancelled since it was [`Stalled`].
+    pub fn scope<'env, T>(
+        &'env self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    ) -> T {
+        let scope = Scope {
+            caller: self,
+            borrows: Borrows::new(),
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        let mut stalled = false;
+        let end = End {
+            caller: self,
+            borrows: &scope.borrows,
+            stalled: &mut stalled,
+        };
+        let result = f(&scope);
+        drop(end);
+        assert!(!stalled, "a scope is {Stalled}");
+        assert!(!scope.borrows.panicked(), "a task of a scope panicked");
+        result
+    }
+}
+
+/// Where tasks are submitted that borrow from around it; see [`Caller::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    caller: &'env Caller,
+    borrows: Arc<Borrows>,
+    // Neither may be shortened or lengthened.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Submits a task in tier 0 and a group of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`exec_with`](Self::exec_with).
+    pub fn exec<F, R, E>(&'scope self, f: F) -> Result<Task<R, E>, Reason>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'scope,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        self.exec_with(Place::new(), f)
+    }
+
+    /// Submits a task, as [`Caller::exec_with`].
+    ///
+    /// # Errors
+    ///
+    /// The [`Reason`]; the function is dropped.
+    pub fn exec_with<F, R, E>(&'scope self, place: Place<'_>, f: F) -> Result<Task<R, E>, Reason>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'scope,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let task = self.caller.submit_one(place, self.erase(f, false), None);
+        task.map_err(|Rejected { reason, .. }| reason)
+    }
+
+    /// Submits a task that nobody will ask for, as [`Caller::exec_detached`].
+    ///
+    /// # Errors
+    ///
+    /// As [`exec_with`](Self::exec_with).
+    pub fn exec_detached<F, R, E>(&'scope self, place: Place<'_>, f: F) -> Result<(), Reason>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'scope,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let submitted = self.caller.submit_detached(place, self.erase(f, true));
+        submitted.map_err(|Rejected { reason, .. }| reason)
+    }
+
+    /// The one place where a lifetime is erased.
+    fn erase<F, R, E>(&'scope self, f: F, detached: bool) -> Scoped<R, E>
+    where
+        F: FnOnce() -> Result<R, E> + Send + 'scope,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let f: Box<dyn FnOnce() -> Result<R, E> + Send + 'scope> = Box::new(f);
+        // SAFETY: only the lifetime changes. The token goes after `f` (invariant 1), so that
+        // `Caller::scope` has not returned while `f` is there (invariant 2), and 'scope, which
+        // its body cannot choose, lasts until then. What `f` gives is 'static (invariant 3).
+        let f = unsafe {
+            std::mem::transmute::<
+                Box<dyn FnOnce() -> Result<R, E> + Send + 'scope>,
+                Box<dyn FnOnce() -> Result<R, E> + Send + 'static>,
+            >(f)
+        };
+        Scoped {
+            f,
+            token: self.borrows.token(),
+            detached,
+        }
+    }
+}
+
+/// What a task of a scope runs.
+pub struct Scoped<R, E> {
+    // First, as fields are dropped in their order: invariant 1.
+    f: Box<dyn FnOnce() -> Result<R, E> + Send>,
+    token: Token,
+    detached: bool,
+}
+
+impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
+    type Given = Self;
+    type Ok = R;
+    type Error = E;
+
+    const IS_FUTURE: bool = false;
+
+    fn new(given: Self) -> Self {
+        given
+    }
+
+    fn go(mut self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
+        self.token.panics = self.detached;
+        // What it owns is dropped by then, also if it panics: the token is the last.
+        let gave = (self.f)();
+        self.token.panics = false;
+        Ok(gave)
+    }
+
+    fn back(self) -> Self {
+        self
+    }
+
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        self.token.is_of(scope)
+    }
+}
+
+/// Where it is dropped a scope ends; and the wait for that.
+struct End<'a> {
+    caller: &'a Caller,
+    borrows: &'a Arc<Borrows>,
+    stalled: &'a mut bool,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        // Again if a wait panics: invariant 2.
+        while !self.borrows.are_over() {
+            let wait = Wait::new(&mut *self);
+            contained(|| wait.wait());
+        }
+    }
+}
+
+impl sealed::Sealed for &mut End<'_> {}
+
+impl Op for &mut End<'_> {
+    type Output = ();
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let returned = self.borrows.poll(cx);
+        let shared = &self.caller.shared;
+        if returned.is_ready() || !is_stalled(shared) {
+            return returned;
+        }
+        // Those that run still borrow: it waits on for these, and cannot give up.
+        *self.stalled |= shared.cancel_scope(self.caller.key, self.borrows);
+        keep_on(shared);
+        self.borrows.poll(cx)
+    }
+
+    fn cancel(&mut self) {
+        self.borrows.leave();
+    }
+
+    fn block(&mut self, waker: &Waker) {
+        let target = Target::Borrows(Arc::clone(self.borrows));
+        let are_over = || self.borrows.are_over();
+        block(&self.caller.shared, vec![target], waker, are_over);
+    }
+
+    fn unblock(&mut self) {
+        unblock(&self.caller.shared);
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("caller", self.caller)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What does not compile. A task that borrows from the body of its scope:
+///
+/// ```compile_fail,E0597
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// caller.scope(|s| {
+///     let own = String::new();
+///     let borrows: &String = &own;
+///     s.exec(move || Ok::<_, ()>(borrows.len())).unwrap().detach();
+/// });
+/// # }
+/// ```
+///
+/// Two that borrow one thing to write to it:
+///
+/// ```compile_fail,E0499
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let mut one = String::new();
+/// caller.scope(|s| {
+///     s.exec(|| Ok::<_, ()>(one.push('a'))).unwrap().detach();
+///     s.exec(|| Ok::<_, ()>(one.push('b'))).unwrap().detach();
+/// });
+/// # }
+/// ```
+///
+/// What it borrows is changed while the scope is open:
+///
+/// ```compile_fail,E0506
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let mut one = 1;
+/// caller.scope(|s| {
+///     s.exec(|| Ok::<_, ()>(one + 1)).unwrap().detach();
+///     one = 2;
+/// });
+/// # }
+/// ```
+///
+/// A result that borrows, as its handle may outlive the scope:
+///
+/// ```compile_fail,E0597
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let one = String::new();
+/// caller.scope(|s| s.exec(|| Ok::<&str, ()>(&one)).unwrap().detach());
+/// # }
+/// ```
+///
+/// So with a panic:
+///
+/// ```compile_fail,E0597
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let one = String::new();
+/// let task = || -> Result<(), ()> { std::panic::panic_any(&*one) };
+/// caller.scope(|s| s.exec(task).unwrap().detach());
+/// # }
+/// ```
+///
+/// A scope that is used when it is over:
+///
+/// ```compile_fail,E0521
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let mut kept = None;
+/// caller.scope(|s| kept = Some(s));
+/// # }
+/// ```
+///
+/// A task that is not for other threads:
+///
+/// ```compile_fail,E0277
+/// # fn test(caller: &conversant::scheduler::Caller) {
+/// let one = std::rc::Rc::new(1);
+/// caller.scope(|s| s.exec(|| Ok::<i32, ()>(*one)).unwrap().detach());
+/// # }
+/// ```
+#[cfg(doctest)]
+mod does_not_compile {}
