@@ -11,6 +11,9 @@ use cargo_metadata::{Message, MetadataCommand};
 use crate::patch::{Command, Target};
 use crate::tree::Tree;
 
+/// Those that are built again.
+const PACKAGES: [&str; 3] = ["conversant", "conversant-models", "conversant-schedules"];
+
 /// A test program.
 #[derive(Clone)]
 pub struct Program {
@@ -47,7 +50,7 @@ impl Tests {
             .args(["test", "--no-run"])
             .arg("--message-format=json-render-diagnostics")
             // A fifth of the time, and nobody reads a backtrace of these.
-            .args(["--config", "profile.dev.package.conversant.debug=false"])
+            .args(PACKAGES.map(|name| format!("--config=profile.dev.package.{name}.debug=false")))
             .args(asked.iter().flatten())
             .env("CARGO_TARGET_DIR", tree.target())
             .current_dir(&tree.path)

@@ -10,11 +10,11 @@
 //! runs (`weave`). A patch that changes more than bodies of functions, or one
 //! that cannot be chosen at run time, is built alone.
 //!
-//! A variant is caught if its test fails, or takes more than four times as long as
-//! unbroken and at least 3 s. Where threads race one run may miss it: three runs, and as
-//! many as 3 s hold, may not. It counts against us if the test passes, if there is
-//! none, if it fails unbroken, or if the patch does not compile or does not say
-//! exactly where it belongs.
+//! A variant is caught as soon as one of its tests fails. It is caught too if the test hangs:
+//! if it takes more than four times as long as unbroken, and either at least 3 s or a second
+//! in which it uses no processor. Where threads race one run may miss it: three runs, and as
+//! many as 3 s hold, may not. It counts against us if the test passes, if there is none, if it
+//! fails unbroken, or if the patch does not compile or does not say exactly where it belongs.
 
 mod builds;
 mod patch;
@@ -67,7 +67,8 @@ fn main() -> Result<ExitCode> {
                 continue;
             }
         };
-        if let Err(why) = weaving.add(&tree, number + 1, &files)? {
+        let package = &patch.command.package;
+        if let Err(why) = weaving.add(&tree, number + 1, package, &files)? {
             report.say(&format!("{}, alone: {why}", patch.name));
             match built_alone(&tree, patch, &files, copies.path()) {
                 Ok(program) => alone.push((patch, program)),

@@ -1,7 +1,7 @@
 //! What came of each variant.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::trial::Verdict;
 
@@ -10,7 +10,12 @@ pub struct Report {
     caught: usize,
     /// Names, told again at the end.
     bad: Vec<String>,
+    /// How long each test took until it failed, or was known to hang.
+    times: Vec<(Duration, String)>,
 }
+
+/// So many are told again at the end, which takes shorter if their tests do.
+const SLOWEST: usize = 20;
 
 impl Report {
     pub fn new() -> Self {
@@ -18,6 +23,7 @@ impl Report {
             begun: Instant::now(),
             caught: 0,
             bad: Vec::new(),
+            times: Vec::new(),
         }
     }
 
@@ -28,16 +34,18 @@ impl Report {
     pub fn add(&mut self, name: &str, verdict: Verdict) {
         match verdict {
             Verdict::Caught(took) => {
-                self.caught += 1;
-                println!("{name:50} caught, {:.1} s", took.as_secs_f32());
+                self.caught(name, took, format!("caught, {:.1} s", took.as_secs_f32()));
             }
-            Verdict::Hangs => {
-                self.caught += 1;
-                println!("{name:50} caught, it hangs");
-            }
+            Verdict::Hangs(waited) => self.caught(name, waited, "caught, it hangs".into()),
             Verdict::Survives(said) => self.bad(name, &format!("SURVIVED\n{said}")),
             Verdict::FailsUnbroken => self.bad(name, "ITS TEST FAILS UNBROKEN"),
         }
+    }
+
+    fn caught(&mut self, name: &str, took: Duration, how: String) {
+        println!("{name:50} {how}");
+        self.caught += 1;
+        self.times.push((took, format!("{name:50} {how}")));
     }
 
     pub fn bad(&mut self, name: &str, what: &str) {
@@ -48,7 +56,12 @@ impl Report {
         ));
     }
 
-    pub fn end(&self) -> ExitCode {
+    pub fn end(mut self) -> ExitCode {
+        self.times.sort_unstable_by(|one, other| other.cmp(one));
+        println!("the slowest:");
+        for (_, slow) in self.times.iter().take(SLOWEST) {
+            println!("{slow}");
+        }
         let seconds = self.begun.elapsed().as_secs();
         println!(
             "{} caught, {} not, {seconds} s",

@@ -1,9 +1,8 @@
 //! Runs tests for variants, for so long and no longer.
 
 use std::collections::HashMap;
-use std::io::{Read, Seek};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -16,8 +15,14 @@ use crate::weave::VARIABLE;
 
 /// What takes longer is compared with how long it takes unbroken.
 const LONG: Duration = Duration::from_secs(3);
-/// So many times as long as unbroken, and [`LONG`], is too long.
+/// What uses no processor for so long may hang, which is also seen by how long it takes unbroken.
+const STILL: Duration = Duration::from_secs(1);
+/// So many times as long as unbroken, and [`LONG`] or [`STILL`], is too long.
 const TIMES: u32 = 4;
+/// How often a test is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// What a program says of a test that failed; the others need not end.
+const FAILED: &str = " ... FAILED\n";
 /// So long a test may take unbroken.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Where threads race one run may miss what is broken: so many are made, and more
@@ -40,14 +45,15 @@ enum Look {
     Fails(Duration),
     /// With what it said.
     Passes(Duration, String),
-    /// It was killed.
-    Late,
+    /// It was killed after that.
+    Late(Duration),
 }
 
 /// What is known of a variant.
 pub enum Verdict {
     Caught(Duration),
-    Hangs,
+    /// That was known after so long.
+    Hangs(Duration),
     Survives(String),
     FailsUnbroken,
 }
@@ -73,11 +79,11 @@ impl Trial {
     }
 
     /// Runs it until it fails, or has passed often enough.
-    fn look(&self, patience: Duration) -> Result<Look> {
+    fn look(&self, patience: Duration, still: Duration) -> Result<Look> {
         let begun = Instant::now();
         let mut runs = 0;
         loop {
-            let look = self.run(&self.program, self.number, patience)?;
+            let look = self.run(&self.program, self.number, patience, still)?;
             runs += 1;
             let enough = runs >= RUNS && begun.elapsed() > LONG;
             if enough || !matches!(look, Look::Passes(..)) {
@@ -86,8 +92,14 @@ impl Trial {
         }
     }
 
-    fn run(&self, program: &Program, number: usize, patience: Duration) -> Result<Look> {
-        let mut said = tempfile::tempfile()?;
+    fn run(
+        &self,
+        program: &Program,
+        number: usize,
+        patience: Duration,
+        still: Duration,
+    ) -> Result<Look> {
+        let said = tempfile::NamedTempFile::new()?;
         let begun = Instant::now();
         let mut child = Command::new(&program.path)
             .args(&self.filter)
@@ -95,24 +107,23 @@ impl Trial {
             .env("CARGO_MANIFEST_DIR", &program.folder)
             .env("RUST_BACKTRACE", "0")
             .env(VARIABLE, number.to_string())
-            .stdout(said.try_clone()?)
-            .stderr(said.try_clone()?)
+            .stdout(said.as_file().try_clone()?)
+            .stderr(said.as_file().try_clone()?)
             .stdin(Stdio::null())
             .spawn()?;
-        let Some(status) = child.wait_timeout(patience)? else {
-            child.kill()?;
-            child.wait()?;
-            return Ok(Look::Late);
-        };
+        let end = wait(&mut child, said.path(), patience, still)?;
         let took = begun.elapsed();
-        if !status.success() {
-            return Ok(Look::Fails(took));
-        }
-        said.rewind()?;
-        let mut text = Vec::new();
-        said.read_to_end(&mut text)?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        Ok(Look::Passes(took, text))
+        // It may be at other tests.
+        child.kill()?;
+        child.wait()?;
+        Ok(match end {
+            End::Fails => Look::Fails(took),
+            End::Passes => {
+                let text = std::fs::read(said.path())?;
+                Look::Passes(took, String::from_utf8_lossy(&text).into_owned())
+            }
+            End::Late => Look::Late(took),
+        })
     }
 
     /// Trials of one key run the same unbroken.
@@ -121,28 +132,69 @@ impl Trial {
     }
 }
 
+/// How a test program ended.
+enum End {
+    Fails,
+    Passes,
+    Late,
+}
+
+/// Waits until one of its tests fails, or all pass; or until that takes too long, or it keeps
+/// still too long.
+fn wait(child: &mut Child, said: &Path, patience: Duration, still: Duration) -> Result<End> {
+    let begun = Instant::now();
+    let (mut used, mut moved) = (None, begun);
+    while begun.elapsed() < patience && moved.elapsed() < still {
+        if let Some(status) = child.wait_timeout(LOOK)? {
+            return Ok(match status.success() {
+                true => End::Passes,
+                false => End::Fails,
+            });
+        }
+        let text = std::fs::read(said)?;
+        if String::from_utf8_lossy(&text).contains(FAILED) {
+            return Ok(End::Fails);
+        }
+        let now = processor_time(child.id());
+        if now.is_none() || now != used {
+            (used, moved) = (now, Instant::now());
+        }
+    }
+    Ok(End::Late)
+}
+
+/// What a process has used, in the system's ticks, where the system says it.
+fn processor_time(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in parentheses, may have blanks; utime and stime are the 14th and the 15th.
+    let (_, stat) = stat.rsplit_once(')')?;
+    let times = stat.split_whitespace().skip(11).take(2);
+    times.map(|time| time.parse::<u64>().ok()).sum()
+}
+
 /// What comes of each of them, in their order.
 ///
 /// That a test fails says nothing if it fails unbroken: so it is run so too, for
 /// twice as long as any variant of it took to fail, or to its end if one has not
 /// ended.
 pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
-    let looks = trials.par_iter().map(|trial| trial.look(LONG));
+    let looks = trials.par_iter().map(|trial| trial.look(LONG, STILL));
     let looks: Vec<Look> = looks.collect::<Result<_>>()?;
     let mut unbroken = HashMap::new();
     for (trial, look) in trials.iter().zip(&looks) {
         let enough = match look {
             Look::Fails(took) => *took * 2 + Duration::from_secs(1),
             Look::Passes(..) => continue,
-            Look::Late => PATIENCE,
+            Look::Late(_) => PATIENCE,
         };
         let (_, longest) = unbroken.entry(trial.key()).or_insert((trial, enough));
         *longest = enough.max(*longest);
     }
     let unbroken: Vec<_> = unbroken.into_iter().collect();
-    let unbroken = unbroken
-        .into_par_iter()
-        .map(|(key, (trial, longest))| Ok((key, trial.run(&trial.sound, 0, longest)?)));
+    let unbroken = unbroken.into_par_iter().map(|(key, (trial, longest))| {
+        let look = trial.run(&trial.sound, 0, longest, longest)?;
+        Ok((key, look))
+    });
     let unbroken: HashMap<_, Look> = unbroken.collect::<Result<_>>()?;
     let pairs: Vec<_> = trials.iter().zip(looks).collect();
     let verdicts = pairs.into_par_iter().map(|(trial, look)| {
@@ -150,13 +202,18 @@ pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
             (Look::Passes(_, said), _) => Verdict::Survives(said),
             (_, None | Some(Look::Fails(_))) => Verdict::FailsUnbroken,
             (Look::Fails(took), _) => Verdict::Caught(took),
-            (Look::Late, Some(Look::Late)) => Verdict::FailsUnbroken,
-            (Look::Late, Some(Look::Passes(took, _))) if *took * TIMES < LONG => Verdict::Hangs,
-            (Look::Late, Some(Look::Passes(took, _))) => match trial.look(*took * TIMES + LONG)? {
-                Look::Fails(took) => Verdict::Caught(took),
-                Look::Passes(_, said) => Verdict::Survives(said),
-                Look::Late => Verdict::Hangs,
-            },
+            (Look::Late(_), Some(Look::Late(_))) => Verdict::FailsUnbroken,
+            (Look::Late(waited), Some(Look::Passes(took, _))) if *took * TIMES < waited => {
+                Verdict::Hangs(waited)
+            }
+            (Look::Late(_), Some(Look::Passes(took, _))) => {
+                let enough = *took * TIMES + LONG;
+                match trial.look(enough, enough)? {
+                    Look::Fails(took) => Verdict::Caught(took),
+                    Look::Passes(_, said) => Verdict::Survives(said),
+                    Look::Late(waited) => Verdict::Hangs(waited),
+                }
+            }
         })
     });
     verdicts.collect()

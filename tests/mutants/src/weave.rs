@@ -45,10 +45,13 @@ pub mod mutant {
 
 const ROOT: &str = "src/lib.rs";
 
+/// A crate over this one, which is a module of the tests of models and schedules.
+const EXAMPLE: &str = "examples/model_checked/src/";
+
 /// Why a variant has to be built alone.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// It changes more than bodies of the crate's functions.
+    /// It changes more than bodies of functions, or files of another crate.
     MoreThanBodies,
     /// The body of a `const fn`, or of one that returns a type without a name which is not
     /// just an iterator.
@@ -58,7 +61,7 @@ pub enum Alone {
 impl fmt::Display for Alone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::MoreThanBodies => "it changes more than bodies of the crate's functions",
+            Self::MoreThanBodies => "it changes more than bodies of functions",
             Self::FixedBody => "a body that cannot be chosen at run time",
         })
     }
@@ -71,15 +74,30 @@ pub struct Weaving {
     files: BTreeMap<String, Forms>,
 }
 
-/// The other bodies of a file's functions, by place and number of the variant.
-type Forms = BTreeMap<usize, Vec<(usize, String)>>;
+/// The other bodies of a file's functions, by place.
+type Forms = BTreeMap<usize, Vec<Form>>;
+
+/// A body as a variant has it.
+struct Form {
+    number: usize,
+    body: String,
+    /// Where it is compiled: in the package whose test must fail.
+    cfg: &'static str,
+}
 
 impl Weaving {
     /// Adds a variant, by the files that it changes, or says why it cannot.
-    pub fn add(&mut self, tree: &Tree, number: usize, files: &Files) -> Result<Result<(), Alone>> {
+    pub fn add(
+        &mut self,
+        tree: &Tree,
+        number: usize,
+        package: &str,
+        files: &Files,
+    ) -> Result<Result<(), Alone>> {
+        let cfg = cfg(package);
         let mut all = Vec::new();
         for (file, broken) in files {
-            if !file.starts_with("src/") {
+            if crate_name(file).is_none() {
                 return Ok(Err(Alone::MoreThanBodies));
             }
             let sound = tree.read(file)?;
@@ -91,7 +109,8 @@ impl Weaving {
         for (file, changes) in all {
             let forms = self.files.entry(file).or_default();
             for (place, body) in changes {
-                forms.entry(place).or_default().push((number, body));
+                let form = Form { number, body, cfg };
+                forms.entry(place).or_default().push(form);
             }
         }
         self.numbers.insert(number);
@@ -106,7 +125,8 @@ impl Weaving {
     pub fn files(&self, tree: &Tree) -> Result<Files> {
         let mut files = Files::new();
         for (file, forms) in &self.files {
-            files.insert(file.clone(), woven(&tree.read(file)?, forms)?);
+            let name = crate_name(file).context("no source")?;
+            files.insert(file.clone(), woven(&tree.read(file)?, forms, name)?);
         }
         let root = match files.remove(ROOT) {
             Some(root) => root,
@@ -114,6 +134,26 @@ impl Weaving {
         };
         files.insert(ROOT.into(), root + &SWITCH.replace("VARIABLE", VARIABLE));
         Ok(files)
+    }
+}
+
+/// What a file calls the crate, if it is compiled with it.
+fn crate_name(file: &str) -> Option<&'static str> {
+    if file.starts_with("src/") {
+        Some("crate")
+    } else if file.starts_with(EXAMPLE) {
+        Some("conversant")
+    } else {
+        None
+    }
+}
+
+/// What models and schedules, which are the crate's sources too, are compiled with.
+fn cfg(package: &str) -> &'static str {
+    match package {
+        "conversant-models" => "loom",
+        "conversant-schedules" => "shuttle",
+        _ => "not(any(loom, shuttle))",
     }
 }
 
@@ -147,20 +187,24 @@ fn between<'a>(text: &'a str, bodies: &[Body]) -> Vec<&'a str> {
     gaps.map(|(from, to)| &text[from..to]).collect()
 }
 
-fn woven(text: &str, forms: &Forms) -> Result<String> {
+fn woven(text: &str, forms: &Forms, name: &str) -> Result<String> {
     let bodies = bodies(text)?;
     let mut out = String::new();
     let mut at = 0;
     for (place, forms) in forms {
         let range = bodies[*place].range.clone();
         out += &text[at..range.start];
-        out += "{ match crate::mutant::number() {\n";
-        let arm = |nth: usize, body: &str| match bodies[*place].kind {
-            Kind::Iterator => form(nth, forms.len(), body),
-            _ => body.to_owned(),
+        writeln!(out, "{{ match {name}::mutant::number() {{")?;
+        let iterator = bodies[*place].kind == Kind::Iterator;
+        let arm = |nth: usize, body: &str| match iterator {
+            true => of_iterator(nth, forms.len(), body),
+            false => body.to_owned(),
         };
-        for (nth, (number, body)) in forms.iter().enumerate() {
-            writeln!(out, "{number} => {},", arm(nth, body))?;
+        for (nth, form) in forms.iter().enumerate() {
+            if !iterator {
+                writeln!(out, "#[cfg({})]", form.cfg)?;
+            }
+            writeln!(out, "{} => {},", form.number, arm(nth, &form.body))?;
         }
         write!(out, "_ => {} }} }}", arm(forms.len(), &text[range.clone()]))?;
         at = range.end;
@@ -168,8 +212,9 @@ fn woven(text: &str, forms: &Forms) -> Result<String> {
     Ok(out + &text[at..])
 }
 
-/// One of the forms of an iterator: each is of a type of its own.
-fn form(nth: usize, last: usize, body: &str) -> String {
+/// One of the forms of an iterator: each is of a type of its own, and so all are compiled
+/// everywhere.
+fn of_iterator(nth: usize, last: usize, body: &str) -> String {
     let later = "crate::mutant::Form::Later(".repeat(nth);
     let form = match nth < last {
         true => format!("crate::mutant::Form::This({body})"),
@@ -267,26 +312,36 @@ mod tests {
     const SOUND: &str =
         "const A: u8 = 1;\nfn f() -> u8 { A }\nimpl X { const fn g() -> u8 { 2 } }\n";
 
+    /// Of the first function, numbered from the first on.
+    fn forms(first: usize, bodies: &[&str]) -> Forms {
+        let numbered = bodies.iter().zip(first..);
+        let forms = numbered.map(|(body, number)| Form {
+            number,
+            body: body.to_string(),
+            cfg: "loom",
+        });
+        Forms::from([(0, forms.collect())])
+    }
+
     #[test]
     fn a_body_is_woven() {
         let broken = SOUND.replace("{ A }", "{ 7 }");
         let changed = changes(SOUND, &broken).unwrap().unwrap();
         assert_eq!(changed, [(0, "{ 7 }".to_owned())]);
-        let forms = Forms::from([(0, vec![(5, "{ 7 }".to_owned())])]);
-        let text = woven(SOUND, &forms).unwrap();
-        let body = "{ match crate::mutant::number() {\n5 => { 7 },\n_ => { A } } }";
-        assert_eq!(text, SOUND.replace("{ A }", body));
+        let text = woven(SOUND, &forms(5, &["{ 7 }"]), "crate").unwrap();
+        let number = "{ match crate::mutant::number() {\n";
+        let body = format!("{number}#[cfg(loom)]\n5 => {{ 7 }},\n_ => {{ A }} }} }}");
+        assert_eq!(text, SOUND.replace("{ A }", &body));
     }
 
     #[test]
     fn the_forms_of_an_iterator_are_of_one_type() {
         let sound = "fn f() -> impl Iterator<Item = u8> { once(1) }\n";
-        let forms = ["{ empty() }", "{ repeat(1) }"].map(str::to_owned);
-        let broken = sound.replace("{ once(1) }", &forms[0]);
+        let bodies = ["{ empty() }", "{ repeat(1) }"];
+        let broken = sound.replace("{ once(1) }", bodies[0]);
         let changed = changes(sound, &broken).unwrap().unwrap();
-        assert_eq!(changed, [(0, forms[0].clone())]);
-        let forms = forms.into_iter().zip(5..).map(|(form, n)| (n, form));
-        let text = woven(sound, &Forms::from([(0, forms.collect())])).unwrap();
+        assert_eq!(changed, [(0, bodies[0].to_owned())]);
+        let text = woven(sound, &forms(5, &bodies), "crate").unwrap();
         let text = text.replace("crate::mutant::Form::", "");
         assert!(text.contains("\n5 => This({ empty() }),\n6 => Later(This({ repeat(1) })),\n"));
         assert!(
