@@ -27,7 +27,7 @@ const FAILED: &str = " ... FAILED\n";
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Where threads race one run may miss what is broken: so many are made, and more
 /// for as long as [`LONG`].
-const RUNS: usize = 3;
+const RUNS: usize = 10;
 
 /// A variant, and how its test is run.
 pub struct Trial {
