@@ -154,6 +154,7 @@ mod delivery;
 mod handles;
 mod holders;
 mod id;
+mod messages;
 #[cfg(all(test, loom))]
 mod model;
 mod named;

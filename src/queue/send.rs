@@ -16,6 +16,7 @@ use super::GroupRef;
 use super::bounds::{Granted, admit};
 use super::capacity::Permits;
 use super::handles::Conversation;
+use super::messages::Messages;
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
 use super::state::State;
@@ -61,29 +62,6 @@ impl<T> Conversation<T> {
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let messages = Vec::from_iter(messages);
         self.pin.queue().send_new((&self.pin, None), messages, ())
-    }
-}
-
-/// Messages that are sent as one.
-pub(crate) trait Messages<T>:
-    AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>
-{
-    /// Puts them last in a group.
-    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>);
-}
-
-impl<T> Messages<T> for [T; 1] {
-    #[inline(always)]
-    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
-        let [message] = self;
-        group.append(mailbox, message);
-    }
-}
-
-impl<T> Messages<T> for Vec<T> {
-    #[inline(always)]
-    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
-        group.append_all(mailbox, self);
     }
 }
 
