@@ -45,6 +45,40 @@ pub enum Position {
     Late(tree::Position),
 }
 
+/// Items pass from other orders to one, whose last is looked up once for all of them.
+pub struct Passing<'a, I: Items> {
+    to: &'a mut Order,
+    items: &'a I,
+    last: Option<&'a I::Item>,
+}
+
+impl<I: Items> Passing<'_, I> {
+    /// Takes an item out of its order, and inserts it where it belongs in this one. If
+    /// `compare` panics nothing has changed.
+    #[inline(always)]
+    pub fn pass(
+        &mut self,
+        from: &mut Order,
+        at: u32,
+        compare: impl Fn(&I::Item, &I::Item) -> Ordering,
+    ) {
+        let Self { to, items, last } = self;
+        let item = items.item(at);
+        let is_late = last.is_some_and(|last| compare(item, last).is_lt());
+        let late = is_late.then(|| to.late.position(*items, |other| compare(item, other)));
+        let links = I::links_of(item);
+        if !from.take_first(at, links) {
+            from.remove(*items, at);
+        }
+        if let Some(position) = late {
+            return to.late.insert(*items, position, at);
+        }
+        links.set_beside(RIGHT, to.ends[RIGHT]);
+        to.set_end(RIGHT, at, |_| I::links_of(last.expect("there is an end")));
+        *last = Some(item);
+    }
+}
+
 /// One order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
@@ -157,28 +191,22 @@ impl Order {
         }
     }
 
-    /// Takes an item out, and inserts it where it belongs in another order. If `compare` panics
-    /// nothing has changed.
+    /// Other items are to pass to this order.
     #[inline(always)]
-    pub fn pass<I: Items>(
-        &mut self,
-        to: &mut Self,
-        (items, at): (&I, u32),
-        compare: impl Fn(&I::Item, &I::Item) -> Ordering,
-    ) {
-        let (item, last) = (items.item(at), to.last());
-        let last = (last != NONE).then(|| items.item(last));
-        let is_late = last.is_some_and(|last| compare(item, last).is_lt());
-        let late = is_late.then(|| to.late.position(items, |other| compare(item, other)));
-        let links = I::links_of(item);
-        if !self.take_first(at, links) {
-            self.remove(items, at);
+    pub fn passing<'a, I: Items>(&'a mut self, items: &'a I) -> Passing<'a, I> {
+        let last = self.last_of(items);
+        Passing {
+            to: self,
+            items,
+            last,
         }
-        if let Some(position) = late {
-            return to.late.insert(items, position, at);
-        }
-        links.set_beside(RIGHT, to.ends[RIGHT]);
-        to.set_end(RIGHT, at, |_| I::links_of(last.expect("there is an end")));
+    }
+
+    /// The last item, or the last of the run.
+    #[inline(always)]
+    pub fn last_of<'a, I: Items>(&self, items: &'a I) -> Option<&'a I::Item> {
+        let last = self.last();
+        (last != NONE).then(|| items.item(last))
     }
 
     /// The first item. Which of two that is `compare` says.

@@ -16,7 +16,7 @@
 //! # Protocol
 //!
 //! A job's change of state is counted by `Home::count` and `Jobs::count`, or in one step
-//! where little changes (`Home::count_claim`, a push behind others); none of them compares
+//! where little changes (`Home::count_claim`, `count_gone`, a push behind others); none compares
 //! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
 //! next claim inserts them (`update_lines`). So the user's `Ord` runs in `push`,
@@ -75,7 +75,6 @@ pub(crate) mod tests;
 pub use claims::{Expired, Pick, Unclaim};
 use names::To;
 pub use names::{Name, Place, Scope};
-use pins::Known;
 pub use pins::Pinned;
 pub use push::{Entering, Taken};
 pub use refuse::{JobId, PushReason, Refused, RequeueError};
@@ -297,7 +296,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         while let Some(&dirty) = self.dirty.get(self.updated) {
             match dirty {
-                Dirty::Group(group) => self.update_group(group),
+                Dirty::Group(group) => self.update_groups(group),
                 Dirty::Job(job) => self.update_job(job),
             }
         }
@@ -308,21 +307,31 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// The next dirty one is this group: its first job becomes its front, if it lacks
-    /// one.
+    /// The next dirty one is this group, and others of its tenant follow, perhaps: the first
+    /// job of each becomes its front, if it lacks one.
     #[inline(always)]
-    fn update_group(&mut self, at: u32) {
-        if let Some(group) = self.groups.by_index_mut(at) {
-            let lacks_front = group.lacks_front();
-            let first = || group.order.head(&self.jobs, compare);
-            if let Some(first) = lacks_front.then(first).flatten() {
-                let line = &mut self.tenants.by_index_mut(group.tenant).expect(PINNED).line;
-                group.order.pass(line, (&self.jobs, first), compare);
-                group.front = first;
+    fn update_groups(&mut self, first: u32) {
+        let Some(&Group { tenant, .. }) = self.groups.by_index(first) else {
+            self.updated += 1;
+            return;
+        };
+        let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
+        let mut line = line.passing(&self.jobs);
+        while let Some(&Dirty::Group(at)) = self.dirty.get(self.updated) {
+            if let Some(group) = self.groups.by_index_mut(at) {
+                if group.tenant != tenant {
+                    break;
+                }
+                if group.lacks_front()
+                    && let Some(first) = group.order.head(&self.jobs, compare)
+                {
+                    line.pass(&mut group.order, first, compare);
+                    group.front = first;
+                }
+                group.dirty = false;
             }
-            group.dirty = false;
+            self.updated += 1;
         }
-        self.updated += 1;
     }
 
     /// The next dirty one is this job: it is inserted, if it is ready.
@@ -330,12 +339,8 @@ impl<K: Ord, J> Jobs<K, J> {
         let job = self.jobs.by_index(at);
         let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
         let position = waits.map(|job| {
-            let group = self.group(job.group);
-            let (tenant, group) = (Some(group.tenant), Some((job.group, group)));
-            (
-                job.group,
-                self.in_order(job.rank(), Known { tenant, group }),
-            )
+            let home = (None, Some(job.group));
+            (job.group, self.in_order(job.rank(), home))
         });
         self.updated += 1;
         if let Some(job) = self.jobs.by_index_mut(at) {
@@ -348,12 +353,12 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// Where a job belongs that is ready.
+    /// Where a job belongs that is ready: of this tenant or group, as far as they are there.
     #[inline(always)]
-    fn in_order(&self, rank: Rank<'_, K>, Known { tenant, group }: Known<'_>) -> InOrder {
-        if let Some((_, group)) = group
-            && group.is_named
-        {
+    fn in_order(&self, rank: Rank<'_, K>, (tenant, group): (Option<u32>, Option<u32>)) -> InOrder {
+        let group = group.map(|at| self.group(at));
+        let tenant = group.map(|group| group.tenant).or(tenant);
+        if let Some(group) = group.filter(|group| group.is_named) {
             let position = rank.position(&self.jobs, &group.order);
             // Behind another of its order it is behind the front too.
             let is_behind = position == Position::Last && !group.order.is_empty();

@@ -156,13 +156,13 @@ impl<T> Slab<T> {
     /// # Panics
     ///
     /// If no slot is left: all are in use, or retired because their generations ran out.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Key {
         self.insert_with(|_| value)
     }
 
     /// The same with a value that knows its key.
-    #[inline]
+    #[inline(always)]
     pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
         let number = match self.open.last() {
             Some(&number) => number,
@@ -176,7 +176,7 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        slot.value = Some(value(key));
+        std::mem::forget(slot.value.replace(value(key))); // There was none to drop.
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;

@@ -123,7 +123,7 @@ proptest! {
                     };
                     let compare = |one: &Numbered, other: &Numbered| rank(one.0).cmp(&rank(other.0));
                     let [from, into] = orders.get_disjoint_mut([order, to]).unwrap();
-                    from.pass(into, (&items, item), compare);
+                    into.passing(&items).pass(from, item, compare);
                     let at = naive[to].partition_point(|&(other, _)| other <= key);
                     naive[to].insert(at, (key, item));
                 }

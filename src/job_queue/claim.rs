@@ -10,8 +10,8 @@ use crate::shown::shows;
 use crate::sync::{Arc, panicking};
 use crate::trace;
 
-use super::body::{Body, Stored, unwrapped};
-use super::shared::{Shared, State};
+use super::body::{Body, Stored, taken};
+use super::shared::Shared;
 use crate::jobs::JobId;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's
@@ -156,18 +156,11 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// still, and its `clone` panics. The job is done.
     pub fn complete(mut self) -> Result<Taken<K, J>, Expired> {
         self.over = true;
-        let pick = self.pick;
-        let done = self.shared.with_state(|state| state.jobs.complete(pick));
-        done.map(|done| self.taken(done))
-    }
-
-    /// Its job, of which the queue had this.
-    fn taken(&mut self, done: Taken<K, Stored<J>>) -> Taken<K, J> {
-        let Taken { key, job, attempts } = done;
-        // First what is shared: then it is perhaps no more.
-        drop(job);
-        let job = unwrapped(self.body.take());
-        Taken { key, job, attempts }
+        let (pick, body) = (self.pick, &mut self.body);
+        let done = self.shared.with_state(|state| state.complete(pick, body));
+        // With what the queue had of a job that is shared.
+        drop(self);
+        done.map(taken)
     }
 
     /// As [`complete`](Self::complete) of each, in order, but the queue's lock is taken once
@@ -192,15 +185,20 @@ impl<'q, K, J> Claim<'q, K, J> {
     ) -> Vec<Result<Taken<K, J>, Expired>> {
         let mut claims: Vec<Self> = claims.into_iter().collect();
         let mut done = Vec::with_capacity(claims.len());
-        for claims in claims.chunk_by_mut(|one, next| Arc::ptr_eq(&one.shared, &next.shared)) {
-            claims.iter_mut().for_each(|claim| claim.over = true);
-            let complete = |state: &mut State<_, _>| {
-                done.extend(claims.iter().map(|claim| state.jobs.complete(claim.pick)));
-            };
-            claims[0].shared.with_state(complete);
+        while let Some(first) = claims.get(done.len()) {
+            let shared = first.shared.clone();
+            let left = claims[done.len()..].iter_mut();
+            let own = left.take_while(|claim| Arc::ptr_eq(&shared, &claim.shared));
+            shared.with_state(|state| {
+                for claim in own {
+                    claim.over = true;
+                    done.push(state.complete(claim.pick, &mut claim.body));
+                }
+            });
         }
-        let taken = |(done, claim): (Result<_, _>, &mut Self)| done.map(|done| claim.taken(done));
-        done.into_iter().zip(&mut claims).map(taken).collect()
+        // With what their queues had of jobs that are shared.
+        drop(claims);
+        done.into_iter().map(|done| done.map(taken)).collect()
     }
 
     /// Whether it is dead, of which `trace` is told.
@@ -297,6 +295,20 @@ impl<'q, K, J> Claim<'q, K, J> {
         })
     }
 
+    /// It was not ended before it was dropped.
+    #[cold]
+    fn dropped(&mut self) {
+        let how = match panicking() {
+            true => Unclaim::Failed,
+            false => Unclaim::Ready,
+        };
+        // One whose lease has run out has nothing to give back.
+        let ended = self.end(how);
+        if ended.is_ok() && how == Unclaim::Ready {
+            self.shared.tell_dropped(self.pick.id);
+        }
+    }
+
     fn end(&mut self, how: Unclaim) -> Result<bool, Expired> {
         self.over = true;
         let pick = self.pick;
@@ -318,17 +330,10 @@ impl<K, J> Deref for Claim<'_, K, J> {
 }
 
 impl<K, J> Drop for Claim<'_, K, J> {
+    #[inline]
     fn drop(&mut self) {
         if !self.over {
-            let how = match panicking() {
-                true => Unclaim::Failed,
-                false => Unclaim::Ready,
-            };
-            // One whose lease has run out has nothing to give back.
-            let ended = self.end(how);
-            if ended.is_ok() && how == Unclaim::Ready {
-                self.shared.tell_dropped(self.pick.id);
-            }
+            self.dropped();
         }
     }
 }

@@ -163,6 +163,7 @@ pub(super) fn refused<K, J>(left: Option<(K, Stored<J>)>, reason: PushReason) ->
 impl<K: Ord, J> State<K, J> {
     /// Puts a job in, for which there is room or can be taken. With `replaces` also the job
     /// that it replaces, which is still there, and whose room it has.
+    #[inline(always)]
     fn enter(
         &mut self,
         entering: &mut Entering<K, Stored<J>>,

@@ -185,6 +185,19 @@ impl<K, J> State<K, J> {
         self.closed && self.jobs.waiting() == 0 && self.jobs.running() == 0
     }
 
+    /// A claimed job is done, and its claim has this of it, for which it is given what the
+    /// queue had.
+    #[inline(always)]
+    pub(super) fn complete(
+        &mut self,
+        pick: Pick,
+        body: &mut Stored<J>,
+    ) -> Result<Taken<K, Stored<J>>, Expired> {
+        let mut done = self.jobs.complete(pick)?;
+        std::mem::swap(&mut done.job, body);
+        Ok(done)
+    }
+
     /// Puts a claimed job back; what nobody will ever claim comes out.
     pub(super) fn unclaim(
         &mut self,

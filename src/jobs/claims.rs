@@ -83,20 +83,28 @@ impl<K: Ord, J> Jobs<K, J> {
             claims: Vec::with_capacity(n),
             put_back,
         };
-        for _ in 0..n {
+        while claiming.claims.len() < n {
             let Claiming { jobs, claims, .. } = &mut claiming;
-            jobs.claim_one((of, lease), |pick, data| claims.push(take(pick, data)));
+            let take = |pick, data: &mut _| {
+                claims.push(take(pick, data));
+                claims.len() < n
+            };
+            if jobs.claim_some((of, lease), take).is_none() {
+                break;
+            }
         }
         let claims = std::mem::take(&mut claiming.claims);
         std::mem::forget(claiming);
         claims
     }
 
+    /// Claims jobs of one tenant, one at least if there is any: until `take` wants no more,
+    /// another tenant's turn is next, or something is dirty.
     #[inline(always)]
-    fn claim_one(
+    fn claim_some(
         &mut self,
         (of, lease): (Option<Pinned>, Option<Duration>),
-        take: impl FnOnce(Pick, &mut J),
+        mut take: impl FnMut(Pick, &mut J) -> bool,
     ) -> Option<()> {
         self.update_lines();
         let part = of.map(|of| self.group(of.at()));
@@ -106,38 +114,44 @@ impl<K: Ord, J> Jobs<K, J> {
         };
         let of_group = part.filter(|part| part.is_named).map(|part| part.front);
         let tenant = self.tenants.by_index_mut(current).expect(PINNED);
-        let first = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
-        if of.is_none() {
-            self.ring.served(&mut tenant.link);
+        loop {
+            let first = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
+            if of.is_none() {
+                self.ring.served(&mut tenant.link);
+            }
+            self.last += 1;
+            let (id, job) = self.jobs.entry_at(first)?;
+            job.state = State::Claimed;
+            let (number, attempts) = (self.last, job.attempts);
+            if let Some(rare) = &mut job.rare {
+                rare.number = number;
+            }
+            if let Some(until) = lease {
+                job.set_timer(id, until, &mut self.timers).number = number;
+            }
+            let pick = Pick {
+                id,
+                attempts,
+                number,
+            };
+            let is_wanted = take(pick, &mut job.data);
+            let at = job.group;
+            let group = self.groups.by_index_mut(at).expect(PINNED);
+            if !tenant.line.take_first(first, &job.links) {
+                tenant.line.remove(&self.jobs, first);
+            }
+            let mut home = Home { at, group, tenant };
+            home.count_claim(&mut self.dirty);
+            (self.running, self.open) = (self.running + 1, self.open - 1);
+            if tenant.counted == 0 {
+                self.ring.leave(&mut self.tenants, current);
+                return Some(());
+            }
+            let goes_on = is_wanted && of.is_none() && self.dirty.is_empty();
+            if !goes_on || self.ring.current() != Some(current) {
+                return Some(());
+            }
         }
-        self.last += 1;
-        let (id, job) = self.jobs.entry_at(first)?;
-        job.state = State::Claimed;
-        let (number, attempts) = (self.last, job.attempts);
-        if let Some(rare) = &mut job.rare {
-            rare.number = number;
-        }
-        let pick = Pick {
-            id,
-            attempts,
-            number,
-        };
-        take(pick, &mut job.data);
-        let at = job.group;
-        let group = self.groups.by_index_mut(at).expect(PINNED);
-        if !tenant.line.take_first(first, &job.links) {
-            tenant.line.remove(&self.jobs, first);
-        }
-        let mut home = Home { at, group, tenant };
-        home.count_claim(&mut self.dirty);
-        (self.running, self.open) = (self.running + 1, self.open - 1);
-        if tenant.counted == 0 {
-            self.ring.leave(&mut self.tenants, current);
-        }
-        if let Some(until) = lease {
-            self.set_timer(id, until).number = number;
-        }
-        Some(())
     }
 }
 
@@ -234,7 +248,8 @@ impl<K, J> Jobs<K, J> {
     /// The claim's lease ends at this time instead.
     pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
         self.held(pick)?;
-        self.set_timer(pick.id, until).number = pick.number;
+        let job = self.jobs.by_index_mut(pick.id.index()).expect(PINNED);
+        job.set_timer(pick.id, until, &mut self.timers).number = pick.number;
         Ok(())
     }
 

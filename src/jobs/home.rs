@@ -105,6 +105,21 @@ impl<'a> Home<'a> {
         self.seek_front(dirty);
     }
 
+    /// Counts a claimed job that is gone: its unit is there again, if the limits have room. What
+    /// its tenant could have had claimed, and can.
+    #[inline(always)]
+    pub(super) fn count_gone(&mut self, dirty: &mut Vec<Dirty>) -> (u64, u64) {
+        let Self { group, tenant, .. } = self;
+        (group.running, group.members) = (group.running - 1, group.members - 1);
+        tenant.running -= 1;
+        let counted = group.limit.room(group.running).min(group.ready);
+        // Only what runs has become less.
+        tenant.units += u64::from(counted - group.counted);
+        group.counted = counted;
+        self.seek_front(dirty);
+        self.tenant.balance()
+    }
+
     /// The next claim gives the group a front, if it lacks one.
     #[inline(always)]
     fn seek_front(&mut self, dirty: &mut Vec<Dirty>) {

@@ -80,7 +80,6 @@ impl fmt::Debug for Name {
 #[must_use]
 pub struct Place {
     pub(super) home: To,
-    pub(super) due: Duration,
     pub(super) rare: Option<Box<Rare>>,
 }
 
@@ -140,7 +139,7 @@ impl Place {
     /// Not before this time, by the embedder's clock. Until then the job is
     /// absent: it blocks neither its group nor anyone.
     pub fn due(mut self, due: Duration) -> Self {
-        self.due = due;
+        self.rare.get_or_insert_default().due = Some(due);
         self
     }
 

@@ -11,9 +11,12 @@ use super::{Jobs, Name, PINNED, Place, PushReason, Rare, Scope, To};
 pub struct Pinned(pub(super) Key);
 
 /// Where a job belongs, as far as it is there.
-pub(super) struct Known<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    /// Of a place by handle the group says it.
     pub(super) tenant: Option<u32>,
-    pub(super) group: Option<(u32, &'a Group)>,
+    /// Of a place by handle it may be gone.
+    pub(super) group: Option<Key>,
 }
 
 impl Pinned {
@@ -58,15 +61,14 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// What is there for this place: by handle, as long as its name is kept.
+    /// What is there for this place.
     #[inline(always)]
-    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known<'_>, PushReason> {
+    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, PushReason> {
         match &place.home {
             To::Named { tenant, group } => Ok(self.find(tenant, group.as_ref())),
             &To::Pinned { queue: of, at } => {
-                let kept = self.groups.get(at.0).filter(|_| of == queue);
-                let group = kept.ok_or(PushReason::Stale)?;
-                let (tenant, group) = (Some(group.tenant), Some((at.at(), group)));
+                let own = (of == queue).then_some(at.0).ok_or(PushReason::Stale)?;
+                let (tenant, group) = (None, Some(own));
                 Ok(Known { tenant, group })
             }
         }
@@ -93,13 +95,13 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The tenant of this name, and its group, or that of its jobs without one.
-    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known<'_> {
+    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known {
         let tenant = self.names.get(tenant).copied();
-        let at = tenant.map(|at| self.tenant(at)).and_then(|of| match group {
-            None => Some(of.own),
+        let of = tenant.map(|at| self.tenant(at));
+        let group = of.and_then(|of| match group {
+            None => self.groups.key_at(of.own),
             Some(name) => of.groups.get(name).copied(),
         });
-        let group = at.map(|at| (at, self.group(at)));
         Known { tenant, group }
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::by_key::{Links, Position};
+use crate::by_key::Position;
 use crate::limit::Limit;
 use crate::retry::Retry;
-use crate::slab::Key;
+use crate::slab::{Key, Slab};
 
 use super::home::{Home, InOrder};
 use super::pins::Known;
@@ -35,26 +35,34 @@ impl<K: Ord, J> Jobs<K, J> {
         &mut self,
         ((job, place), queue): (&mut Entering<K, J>, u64),
         replaces: bool,
-        admit: impl FnOnce() -> Result<(), PushReason>,
+        mut admit: impl FnMut() -> Result<(), PushReason>,
     ) -> Result<(Key, Option<Key>), PushReason> {
-        let (key, _) = job.as_ref().expect(ONCE);
         let known = self.known(place, queue)?;
-        let old = match &place.rare {
-            None => None,
-            Some(rare) => self.replaced(known.tenant, rare, (replaces, queue))?,
-        };
+        let (mut old, mut due) = (None, None);
+        if let Some(rare) = &place.rare {
+            old = self.replaced(known, rare, (replaces, queue))?;
+            due = rare.due;
+        } else if let Some(group) = known.group {
+            let home = self.groups.get_mut(group).ok_or(PushReason::Stale)?;
+            admit()?;
+            if let Some(id) = push_behind((group, home), &mut self.jobs, &mut self.last, job) {
+                return Ok((id, None));
+            }
+        }
         if old.is_none() {
             admit()?;
         }
-        let group = known.group.map(|(at, _)| at);
-        let is_due = place.due <= self.timers.now();
+        let (key, _) = job.as_ref().expect(ONCE);
+        let is_due = due.is_none_or(|due| due <= self.timers.now());
+        // A date that has passed is not remembered.
+        place.rare.take_if(|rare| is_due && rare.is_date());
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
-        let group = match group {
-            Some(group) => group,
+        let group = match known.group {
+            Some(group) => group.index(),
             None => self.make_home(std::mem::take(&mut place.home)),
         };
-        let entering = job.take().expect(ONCE);
-        let id = self.insert(entering, (group, in_order), place);
+        let entering = (job.take().expect(ONCE), place.rare.take());
+        let id = self.insert(entering, (group, in_order), due.unwrap_or_default());
         Ok((id, old))
     }
 
@@ -69,10 +77,14 @@ impl<K: Ord, J> Jobs<K, J> {
     #[cold]
     fn replaced(
         &self,
-        tenant: Option<u32>,
+        known: Known,
         rare: &Rare,
         (replaces, queue): (bool, u64),
     ) -> Result<Option<Key>, PushReason> {
+        let tenant = match known.group {
+            Some(group) => Some(self.groups.get(group).ok_or(PushReason::Stale)?.tenant),
+            None => known.tenant,
+        };
         if rare.attempts == Some(Limit::AtMost(0)) {
             return Err(PushReason::OutOfRange(Retry::NO_ATTEMPT));
         }
@@ -85,15 +97,42 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     /// Where a new job belongs that is due.
-    #[inline(always)]
-    fn new_in_order(&self, key: &K, place: &Place, known: Known<'_>) -> InOrder {
+    fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
         let is_new = known.group.is_none() && place.has_group();
         if is_new && self.group_limit.room(0) == 0 {
             return InOrder::Group(Position::First);
         }
         let sequence = self.last + 1;
-        self.in_order(Rank { key, sequence }, known)
+        let group = known.group.map(Key::index);
+        self.in_order(Rank { key, sequence }, (known.tenant, group))
     }
+}
+
+/// Puts a job in that is due behind the others of its group, if that could have no more
+/// claimed: then nothing else changes.
+#[inline(always)]
+fn push_behind<K: Ord, J>(
+    (at, group): (Key, &mut Group),
+    jobs: &mut Slab<Job<K, J>>,
+    last: &mut u64,
+    job: &mut Option<(K, J)>,
+) -> Option<Key> {
+    if !group.is_named || group.limit.room(group.running) > group.ready {
+        return None;
+    }
+    let (key, _) = job.as_ref().expect(ONCE);
+    let sequence = *last + 1;
+    let before = group.order.last_of(jobs)?;
+    if (Rank { key, sequence }).compare(before).is_lt() {
+        return None;
+    }
+    let mut job = Job::new(job.take().expect(ONCE), (at.index(), sequence), None);
+    (job.links, job.state) = (group.order.next_links(), State::Ready);
+    let id = jobs.insert(job);
+    group.order.push(jobs, id.index());
+    (group.ready, group.members) = (group.ready + 1, group.members + 1);
+    *last = sequence;
+    Some(id)
 }
 
 impl<K, J> Jobs<K, J> {
@@ -101,45 +140,22 @@ impl<K, J> Jobs<K, J> {
     #[inline(always)]
     fn insert(
         &mut self,
-        (key, data): (K, J),
+        (entering, rare): ((K, J), Option<Box<Rare>>),
         (at, in_order): (u32, Option<InOrder>),
-        place: &mut Place,
+        due: Duration,
     ) -> Key {
         self.last += 1;
-        let rare = place.rare.take();
-        let is_rare = rare.is_some();
-        let group = self.groups.by_index_mut(at).expect(PINNED);
-        // Where the group could have no more claimed, nothing else changes.
-        let is_behind = matches!(in_order, Some(InOrder::Group(Position::Last)))
-            && group.limit.room(group.running) <= group.ready;
-        let id = self.jobs.insert(Job {
-            key,
-            sequence: self.last,
-            group: at,
-            attempts: 0,
-            links: match is_behind {
-                true => group.order.next_links(),
-                false => Links::out(),
-            },
-            state: in_order.map_or(State::Uncounted, |_| State::Ready),
-            dirty: false,
-            rare,
-            data,
-        });
-        if is_behind {
-            group.order.push(&self.jobs, id.index());
-            (group.ready, group.members) = (group.ready + 1, group.members + 1);
-        }
+        let mut job = Job::new(entering, (at, self.last), rare);
+        job.state = in_order.map_or(State::Uncounted, |_| State::Ready);
+        let is_rare = job.rare.is_some();
+        let id = self.jobs.insert(job);
         if is_rare {
             self.keep_unique(id);
         }
         let Some(in_order) = in_order else {
-            self.wait_until(id, place.due);
+            self.wait_until(id, due);
             return id;
         };
-        if is_behind {
-            return id;
-        }
         let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
         home.insert(&self.jobs, id.index(), in_order);
         let states = (State::Uncounted, State::Ready);
@@ -155,19 +171,9 @@ impl<K, J> Jobs<K, J> {
             self.set_state(id.index(), State::Ready);
         } else {
             self.set_state(id.index(), State::Later);
-            self.set_timer(id, due);
+            let job = self.jobs.by_index_mut(id.index()).expect(PINNED);
+            job.set_timer(id, due, &mut self.timers);
         }
-    }
-
-    /// A job's timer rings then, and not when it would have.
-    pub(super) fn set_timer(&mut self, id: Key, at: Duration) -> &mut Rare {
-        let timer = self.timers.set(at, id);
-        let job = self.jobs.by_index_mut(id.index()).expect(PINNED);
-        let rare = job.rare.get_or_insert_default();
-        if let Some(old) = rare.timer.replace(timer) {
-            self.timers.cancel(old);
-        }
-        rare
     }
 
     /// Where nobody claims, what was dirty and has gone would stay.
@@ -195,9 +201,9 @@ impl<K, J> Jobs<K, J> {
 
     pub(super) fn add_group(&mut self, tenant: u32, name: Name) -> u32 {
         let group = Group::new(Some(name.clone()), tenant, self.group_limit);
-        let at = self.groups.insert(group).index();
+        let at = self.groups.insert(group);
         self.tenant_mut(tenant).groups.insert(name, at);
-        at
+        at.index()
     }
 
     /// Gives a job another key, and the place it has by it; the two are exchanged.
@@ -244,12 +250,9 @@ impl<K, J> Jobs<K, J> {
         };
         let known = of.map(|(tenant, group)| self.find(tenant, group));
         let is_in = |job: &Job<K, J>| {
-            let is_of = |known: &Known<'_>| match known.group {
-                Some((group, of)) if of.is_named => group == job.group,
-                _ => {
-                    of.is_some_and(|(_, group)| group.is_none())
-                        && known.tenant == Some(self.group(job.group).tenant)
-                }
+            let is_of = |known: &Known| match of {
+                Some((_, Some(_))) => known.group.map(Key::index) == Some(job.group),
+                _ => known.tenant == Some(self.group(job.group).tenant),
             };
             is_meant(job.state) && known.as_ref().is_none_or(is_of)
         };
@@ -288,7 +291,10 @@ impl<K, J> Jobs<K, J> {
         let (group, attempts) = (job.group, job.attempts);
         let states = (state, State::Uncounted);
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
-        let balance = home.count(&self.jobs, &mut self.dirty, states);
+        let balance = match state {
+            State::Claimed => home.count_gone(&mut self.dirty),
+            _ => home.count(&self.jobs, &mut self.dirty, states),
+        };
         let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
         self.count((group, tenant), balance, states);
         if let Some(rare) = job.rare {

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::by_key::{self, Items, Order, Position};
 use crate::limit::Limit;
 use crate::ring::{Link, Links};
 use crate::slab::{Key, NO_INDEX, Slab};
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 
 use super::{Name, PINNED};
 
@@ -35,10 +36,19 @@ pub(super) struct Rare {
     pub(super) attempts: Option<Limit>,
     /// The name that no other job of its tenant has, unless this one is dead.
     pub(super) unique: Option<Name>,
+    /// From when on it is due, where that was said of its place.
+    pub(super) due: Option<Duration>,
     /// Of its last claim since it is here, or of its death.
     pub(super) number: u64,
     /// When it is due, or its lease ends.
     pub(super) timer: Option<Timer>,
+}
+
+impl Rare {
+    /// Whether a place says nothing but a date by it.
+    pub(super) fn is_date(&self) -> bool {
+        self.attempts.is_none() && self.unique.is_none()
+    }
 }
 
 /// What the order goes by.
@@ -48,6 +58,40 @@ pub(super) struct Rank<'a, K> {
 }
 
 impl<K, J> Job<K, J> {
+    /// One on its way in, of this group and with this number.
+    #[inline(always)]
+    pub(super) fn new(
+        (key, data): (K, J),
+        (group, sequence): (u32, u64),
+        rare: Option<Box<Rare>>,
+    ) -> Self {
+        Self {
+            key,
+            sequence,
+            group,
+            attempts: 0,
+            links: by_key::Links::out(),
+            state: State::Uncounted,
+            dirty: false,
+            rare,
+            data,
+        }
+    }
+
+    /// Its timer rings then, and not when it would have.
+    pub(super) fn set_timer(
+        &mut self,
+        id: Key,
+        at: Duration,
+        timers: &mut Timers<Key>,
+    ) -> &mut Rare {
+        let rare = self.rare.get_or_insert_default();
+        if let Some(old) = rare.timer.replace(timers.set(at, id)) {
+            timers.cancel(old);
+        }
+        rare
+    }
+
     #[inline]
     pub(super) fn rank(&self) -> Rank<'_, K> {
         Rank {
@@ -176,7 +220,7 @@ pub(super) struct Tenant {
     /// And by its own.
     pub(super) counted: u64,
     pub(super) line: Order,
-    pub(super) groups: BTreeMap<Name, u32>,
+    pub(super) groups: BTreeMap<Name, Key>,
     /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
     /// Its groups that somebody waits for.

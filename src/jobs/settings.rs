@@ -51,7 +51,7 @@ impl<K, J> Jobs<K, J> {
             }
             Scope::Group { tenant, group } => {
                 let group = self.find(tenant, Some(group)).group;
-                group.map_or(self.group_limit, |(_, group)| group.limit)
+                group.map_or(self.group_limit, |at| self.group(at.index()).limit)
             }
         }
     }
@@ -72,7 +72,7 @@ impl<K, J> Jobs<K, J> {
 
     pub(super) fn group_named(&mut self, tenant: u32, name: Name) -> u32 {
         let known = self.tenant(tenant).groups.get(&name).copied();
-        known.unwrap_or_else(|| self.add_group(tenant, name))
+        known.map_or_else(|| self.add_group(tenant, name), Key::index)
     }
 
     /// A job that waits is due at this time instead.

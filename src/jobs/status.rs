@@ -191,7 +191,8 @@ impl<K, J> Jobs<K, J> {
     pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
         self.names.values().map(|&at| {
             let tenant = self.tenant(at);
-            let groups: Vec<_> = tenant.groups.values().map(|&at| self.status(at)).collect();
+            let groups = tenant.groups.values();
+            let groups: Vec<_> = groups.map(|at| self.status(at.index())).collect();
             let own = self.group(tenant.own).members as usize;
             TenantStatus {
                 name: tenant.name.clone(),

@@ -73,7 +73,12 @@ impl<K: Ord, J> Jobs<K, J> {
         assert!(!own.is_named && own.front == NO_INDEX && own.order.is_empty());
         assert_eq!((own.tenant, own.limit), (at, Limit::Unlimited));
         let mut units = 0;
-        for &group in tenant.groups.values().chain([&tenant.own]) {
+        for group in tenant
+            .groups
+            .values()
+            .map(|key| key.index())
+            .chain([tenant.own])
+        {
             units += self.check_group(group, self.group(group));
         }
         assert_eq!(tenant.units, units);
@@ -191,6 +196,44 @@ fn a_group_with_several_units_is_claimed_in_exact_key_order() {
     jobs.complete(picks[2]).unwrap();
     let next = claimed(&mut jobs, 10);
     assert_eq!(numbers(&jobs, &next), [5]);
+}
+
+/// What several jobs left is put in order at once, of each tenant in its own line.
+#[test]
+fn of_many_that_end_at_once_the_next_are_in_line() {
+    let mut jobs = Small::new(Limit::SERIAL, Retry::default());
+    for round in 0..3 {
+        for key in 0..6 {
+            let place = Place::new()
+                .tenant(u64::from(key % 2))
+                .group(u64::from(key / 2));
+            add(&mut jobs, 6 * round + key, place, 0);
+        }
+    }
+    for round in 0..3 {
+        let picks = claimed(&mut jobs, 10);
+        let keys: Vec<_> = picks
+            .iter()
+            .map(|pick| *jobs.key(pick.id).unwrap())
+            .collect();
+        assert_eq!(keys, [0, 1, 2, 3, 4, 5].map(|key| 6 * round + key));
+        // Those of one tenant, then those of the other.
+        for pick in picks
+            .iter()
+            .step_by(2)
+            .chain(picks.iter().skip(1).step_by(2))
+        {
+            jobs.complete(*pick).unwrap();
+        }
+        jobs.check();
+    }
+}
+
+#[test]
+fn a_date_that_has_passed_is_not_remembered() {
+    let mut jobs = Small::new(Limit::SERIAL, Retry::default());
+    let id = add(&mut jobs, 1, Place::new().due(at(0)), 0);
+    assert!(jobs.job(id.index()).rare.is_none());
 }
 
 #[test]

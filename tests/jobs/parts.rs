@@ -244,12 +244,16 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
     queue.push(3, 33, outlives.clone()).unwrap();
     assert_eq!(jobs(queue.drain(&Scope::group_of("shop", "a"))), [22, 33]);
     let again = shop.group("b");
+    let outlived = outlives.clone();
     let batch = [(4, 44, again.place()), (5, 55, outlives)];
     let refused = queue.push_all(batch).unwrap_err();
     assert_eq!(
         (refused.jobs, refused.reason),
         (vec![(4, 44), (5, 55)], PushReason::Stale)
     );
+    // Whatever else it says.
+    let dated = queue.push(7, 77, outlived.due(Duration::ZERO)).unwrap_err();
+    assert_eq!(dated.reason, PushReason::Stale);
     // With a name said it is no place by handle any more.
     let id = queue.push(6, 66, named.group("c")).unwrap();
     assert_eq!(queue.list(&Scope::group("c")), [id]);

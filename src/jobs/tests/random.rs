@@ -130,8 +130,9 @@ impl Both {
         else {
             unreachable!("{act:?}")
         };
-        let due = at(due.map_or(0, |due| self.now + due));
-        let mut place = Place::new().tenant(tenant).due(due);
+        let due = due.map(|due| at(self.now + due));
+        let place = Place::new().tenant(tenant);
+        let mut place = due.into_iter().fold(place, Place::due);
         if let Some(group) = group {
             place = place.group(group);
         }
@@ -178,7 +179,7 @@ impl Both {
             most: attempts,
             unique,
         };
-        self.naive.push(job, due);
+        self.naive.push(job, due.unwrap_or_default());
         assert_eq!(old.map(|old| old.job), other.map(|(other, _)| other));
         if let Some((other, _)) = other {
             self.naive.complete(other);
