@@ -27,9 +27,10 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Puts a job in that is not refused, if `admit` then lets it. One that `replaces` the job
-    /// that waits with its unique name, which is to be [taken out](Self::take_replaced) then,
-    /// needs not be let in. Runs the user's `Ord`; if that panics, nothing has changed.
+    /// Puts a job in that is not refused, if `admit`, which may be asked twice, then lets it. One
+    /// that `replaces` the job that waits with its unique name, which is to be [taken
+    /// out](Self::take_replaced) then, needs not be let in. Runs the user's `Ord`; if that
+    /// panics, nothing has changed.
     #[inline(always)]
     pub fn push(
         &mut self,
