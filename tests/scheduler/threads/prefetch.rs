@@ -14,8 +14,10 @@ use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdic
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
 
+/// Its workers think no task too long to be taken with others.
 fn scheduler(workers: u32) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(workers).claims(8);
+    let builder = builder.claim_time(Duration::from_secs(1));
     let scheduler = builder.build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     (scheduler, caller)
