@@ -162,7 +162,7 @@ impl Capacity {
         Ok(Permits(Some(Permit::of(cache.permits(), n))))
     }
 
-    /// Takes the permit of one message, if one is at hand and no waiter wants it. Allowed under
+    /// Takes the permit of one message, if one is free and no waiter wants it. Allowed under
     /// a lock.
     #[inline(always)]
     #[must_use]

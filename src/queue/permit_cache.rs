@@ -88,7 +88,7 @@ impl PermitCache {
         Some(&words[thread as usize % words.len()].0)
     }
 
-    /// Takes a permit if one is at hand and no waiter wants it. Allowed under a lock.
+    /// Takes a permit if one is free and no waiter wants it. Allowed under a lock.
     #[inline(never)]
     pub(super) fn take_one(&self) -> bool {
         let Some(word) = self.word(thread_number()) else {

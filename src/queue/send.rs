@@ -120,7 +120,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sends in the plain case, if a permit is at hand or none is needed; otherwise returns the
+    /// Sends in the plain case, if a permit is free or none is needed; otherwise returns the
     /// message.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
