@@ -40,10 +40,11 @@ mod pinned;
 mod prefetch;
 mod rare;
 mod reference;
+mod tail;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
-use crate::lanes::LaneKey;
+use crate::lanes::{LaneKey, Standing};
 use crate::limit::Limit;
 use crate::ready::Position;
 use crate::slab::Key;
@@ -89,12 +90,13 @@ pub(crate) struct Group<T> {
     mailbox: Lock<Mailbox<T>>,
 }
 
-/// What a group's lock protects.
+/// What a group's lock protects. Its small parts fill the line up behind the fifo.
+#[repr(C)]
 pub(crate) struct Mailbox<T> {
+    plain: Fifo<T>,
     pub(crate) phase: Phase,
-    pub(crate) level: u8,
     pub(crate) flags: Flags,
-    pub(crate) lane: LaneKey,
+    pub(crate) lane: Standing,
     /// Counted references.
     refs: u32,
     /// The number of the first plain message, its lower half: the first of all
@@ -102,7 +104,6 @@ pub(crate) struct Mailbox<T> {
     next: u32,
     /// When it became ready.
     pub(crate) ticket: u64,
-    plain: Fifo<T>,
     rare: Option<Box<Rare<T>>>,
 }
 
@@ -222,9 +223,8 @@ impl<T> Mailbox<T> {
     pub(crate) fn new(lane: LaneKey, limit: Limit, level: u8, flags: Flags) -> Self {
         let mut mailbox = Self {
             phase: Phase::Idle,
-            level,
             flags,
-            lane,
+            lane: Standing::new(lane, level),
             refs: 0,
             next: 1,
             ticket: 0,
@@ -302,7 +302,7 @@ impl<T> Mailbox<T> {
 
     /// Where it stands in line, if it does.
     pub(crate) fn position(&self) -> Position {
-        Position::new(self.level, self.ticket, self.bump())
+        Position::new(self.lane.level(), self.ticket, self.bump())
     }
 
     /// The tier that it counts in.

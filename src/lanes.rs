@@ -16,6 +16,7 @@
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
 
+mod standing;
 mod tiered;
 mod turn;
 
@@ -28,22 +29,14 @@ use crate::ready::{Entry, Line, Position, Stands};
 use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 use crate::slab::NO_INDEX;
 
+use standing::MAX_LANES;
 use tiered::Tiered;
 
-/// A lane's name, while a handle or a group of it is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LaneKey(u32);
+pub use standing::{LaneKey, Standing};
 
-impl LaneKey {
-    /// Its index.
-    #[inline]
-    pub fn index(self) -> u32 {
-        self.0
-    }
-}
-
-/// A lane, as its owner may see it.
+/// A lane, as its owner may see it. One line has what each turn changes.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Lane<G> {
     line: Line<G>,
     pub(crate) cap: Limit,
@@ -123,16 +116,18 @@ impl<G: Stands> Lane<G> {
     }
 }
 
-/// Lanes and who stands in them. See the [module](self).
+/// Lanes and who stands in them. See the [module](self). What each turn changes comes first,
+/// for the line of the lock that it is under.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Lanes<G> {
     lanes: Vec<Option<Box<Lane<G>>>>,
-    /// Indices without a lane.
-    free: Vec<u32>,
     ring: Ring,
-    bypass: Bypass,
     /// Turns that ever began.
     begun: u64,
+    bypass: Bypass,
+    /// Indices without a lane.
+    free: Vec<u32>,
 }
 
 impl<G: Stands> Lanes<G> {
@@ -153,6 +148,7 @@ impl<G: Stands> Lanes<G> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let lane = Some(Box::new(Lane::new(weight, cap.checked()?)));
         let index = self.free.pop().unwrap_or(self.lanes.len() as u32);
+        OutOfRange::check("lanes", index + 1, 1, MAX_LANES)?;
         match self.lanes.get_mut(index as usize) {
             Some(slot) => *slot = lane,
             None => self.lanes.push(lane),

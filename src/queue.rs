@@ -273,7 +273,7 @@ impl<T> Queue<T> {
     /// # Errors
     ///
     /// [`LaneError`] if the queue is closed, the weight is not in
-    /// 1..=1,000,000, or the cap is above [`Limit::MAX`].
+    /// 1..=1,000,000, the cap is above [`Limit::MAX`], or there are 2^24 lanes.
     pub fn lane(&self, weight: u32, cap: impl Into<Limit>) -> Result<Lane<T>, LaneError> {
         let (shared, cap) = (self.shared().clone(), cap.into());
         let key = shared.with_state(|state| {

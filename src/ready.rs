@@ -196,6 +196,12 @@ impl<G: Stands> Line<G> {
         }
     }
 
+    /// Who follows the first, if the order of tickets is the order of rank: a guess.
+    #[inline(always)]
+    pub fn follower(&self) -> Option<&G> {
+        self.row.entries.get(1)?.group.as_ref()
+    }
+
     /// Takes the oldest, if the order of tickets is the order of rank.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {

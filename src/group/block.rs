@@ -1,34 +1,33 @@
-//! A block of messages on the heap: a ring.
+//! A block of messages on the heap: places, and behind them a head that knows how many.
 //!
-//! Invariant: it holds `len` messages from `head` on, around its end. Its
-//! capacity is a power of two.
+//! A place is named by how many there are from it to the head, so the first has the largest
+//! number and the last has 1. Who knows the head and a place's number reads or writes there, and
+//! does not touch the head: its cache line may be another processor's.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
-use std::mem::{MaybeUninit, offset_of, replace};
+use std::mem::{MaybeUninit, replace, size_of};
 use std::ptr;
 
 use super::magazines::{self, BYTES, Unit};
 
-/// The most messages in a block.
-const MOST: usize = 128;
 /// From so many blocks on, further ones are larger.
 const SHALLOW: u8 = 16;
 
-/// Its address has four low bits that are free.
+/// A block, at its head. The address has four low bits that are free.
 #[repr(C, align(16))]
 pub(super) struct Block<T> {
     /// The next in a circle of blocks.
     pub(super) next: *mut Block<T>,
-    /// The capacity less 1.
-    mask: u8,
-    /// Counts on; `mask` makes a place of it.
-    head: u8,
-    pub(super) len: u8,
+    /// How many places it has.
+    pub(super) places: u8,
+    /// The place of its first message, while the fifo does not know that.
+    pub(super) first: u8,
     /// How many blocks were linked before it since the first stood alone.
     depth: u8,
-    items: [MaybeUninit<T>; 0],
+    /// It is as well aligned as a message.
+    _messages: [MaybeUninit<T>; 0],
 }
 
 impl<T> Block<T> {
@@ -53,39 +52,38 @@ impl<T> Block<T> {
         many => many,
     };
 
-    /// How many messages fit into a block of so many bytes: a power of two, or
-    /// none.
+    /// How many messages fit into a block of so many bytes.
     const fn fit(bytes: usize) -> u8 {
-        let room = bytes.saturating_sub(offset_of!(Self, items));
         let fit = match size_of::<T>() {
             _ if align_of::<T>() > align_of::<Unit>() => 0,
-            0 => room,
-            size => room / size,
+            0 => usize::MAX,
+            size => (bytes - size_of::<Self>()) / size,
         };
-        match fit {
-            0 => 0,
-            MOST.. => MOST as u8,
-            fit => 1 << fit.ilog2(),
+        if fit > u8::MAX as usize {
+            u8::MAX
+        } else {
+            fit as u8
         }
-    }
-
-    #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.len <= self.mask
     }
 
     /// Whether it is more than an idle group keeps.
     pub(super) fn is_large(&self) -> bool {
-        self.mask >= Self::FEW
+        self.places > Self::FEW
+    }
+
+    /// Whether an idle group's would have been too small: for what was put into this one, of
+    /// which so many places are free.
+    pub(super) fn is_needed(&self, room: u8) -> bool {
+        self.depth > 0 || self.places - room > Self::FEW
     }
 
     /// The size of memory for so many messages, if they fit into one.
     #[inline]
-    const fn size(cap: u8) -> Option<usize> {
+    const fn size(places: u8) -> Option<usize> {
         let mut size = 0;
         // A sanitizer is to see each use of memory that is free.
         while size < BYTES.len() && !cfg!(unpooled) {
-            if cap <= Self::fit(BYTES[size]) {
+            if places <= Self::fit(BYTES[size]) {
                 return Some(size);
             }
             size += 1;
@@ -93,33 +91,38 @@ impl<T> Block<T> {
         None
     }
 
-    /// Of a block too large for a magazine.
-    fn layout(cap: u8) -> Layout {
-        let items = Layout::array::<T>(cap.into());
-        let whole = items.and_then(|items| Layout::new::<Self>().extend(items));
-        whole.expect("a block fits the memory").0.pad_to_align()
+    /// Of a block too large for a magazine, and where its head is.
+    fn layout(places: u8) -> (Layout, usize) {
+        let messages = Layout::array::<T>(places.into());
+        let whole = messages.and_then(|messages| messages.extend(Layout::new::<Self>()));
+        whole.expect("a block fits the memory")
     }
 
     /// A block of its own, without messages.
-    fn new(cap: u8) -> *mut Self {
-        let block: *mut Self = match Self::size(cap) {
+    fn new(places: u8) -> *mut Self {
+        let size = Self::size(places);
+        let (layout, mut to_head) = Self::layout(places);
+        let start: *mut u8 = match size {
             Some(size) => Box::into_raw(magazines::get(size)).cast(),
-            // SAFETY: the header alone makes the size more than nothing.
-            None => unsafe { alloc::alloc(Self::layout(cap)).cast() },
+            // SAFETY: the head alone makes the size more than nothing.
+            None => unsafe { alloc::alloc(layout) },
         };
-        if block.is_null() {
-            alloc::handle_alloc_error(Self::layout(cap));
+        if start.is_null() {
+            alloc::handle_alloc_error(layout);
         }
-        let header = Self {
+        if let Some(size) = size {
+            to_head = BYTES[size] - size_of::<Self>();
+        }
+        let block = start.wrapping_add(to_head).cast::<Self>();
+        let head = Self {
             next: block,
-            mask: cap - 1,
-            head: 0,
-            len: 0,
+            places,
+            first: places,
             depth: 0,
-            items: [],
+            _messages: [],
         };
-        // SAFETY: it has the size and the alignment of a block.
-        unsafe { block.write(header) };
+        // SAFETY: the memory has the size and the alignment of a block, with its head there.
+        unsafe { block.write(head) };
         block
     }
 
@@ -127,46 +130,70 @@ impl<T> Block<T> {
     ///
     /// It is a block, its messages are gone, and nobody refers to it.
     pub(super) unsafe fn free(block: *mut Self) {
-        // SAFETY: it is a block, and was allocated so for this capacity.
+        // SAFETY: it is a block, and was allocated so for so many places.
         unsafe {
-            let cap = (*block).mask + 1;
-            match Self::size(cap) {
+            let places = (*block).places;
+            let start = |to_head| block.byte_sub(to_head);
+            match Self::size(places) {
                 Some(size) => {
+                    let start = start(BYTES[size] - size_of::<Self>());
                     let units = magazines::units(size);
-                    let memory = ptr::slice_from_raw_parts_mut(block.cast(), units);
+                    let memory = ptr::slice_from_raw_parts_mut(start.cast(), units);
                     magazines::put(size, Box::from_raw(memory));
                 }
-                None => alloc::dealloc(block.cast(), Self::layout(cap)),
+                None => {
+                    let (layout, to_head) = Self::layout(places);
+                    alloc::dealloc(start(to_head).cast(), layout);
+                }
             }
         }
     }
 
-    /// A block with room: between the last and the first of a circle, or the only one. That
-    /// is small unless so many `more` messages follow at once, and when it is full the next
-    /// size, with what was in it, takes its place.
+    /// A block for the first messages, behind which so many `more` come at once: small, unless
+    /// it is to be `large`.
+    pub(super) fn first(more: usize, large: bool) -> *mut Self {
+        Self::new(match more {
+            0 if !large => Self::FIRST,
+            _ if !large && more < Self::FEW.into() => Self::FEW,
+            _ => Self::MANY,
+        })
+    }
+
+    /// The block, full and the only one, makes room: it moves its `waiting` messages to its
+    /// first places, or into a block of the next size, which replaces it. Returns `None`,
+    /// and has changed nothing, where that would move most of a large block.
     ///
     /// # Safety
     ///
-    /// `last` is a full block, or null. If the new one is alone, `last` is gone.
-    pub(super) unsafe fn another(last: *mut Self, more: usize) -> *mut Self {
-        if last.is_null() {
-            return Self::new(match more {
-                0 => Self::FIRST,
-                _ if more < Self::FEW.into() => Self::FEW,
-                _ => Self::MANY,
-            });
-        }
-        // SAFETY: both are there, and what is in a small one has room in a larger one.
+    /// It is a block, with so many messages in its last places.
+    pub(super) unsafe fn make_room(block: *mut Self, waiting: u8) -> Option<*mut Self> {
+        // SAFETY: both are blocks; what waits has room in either, and is moved once.
         unsafe {
-            if (*last).next == last && (*last).mask + 1 < Self::MANY {
-                let first = (*last).mask + 1 < Self::FEW;
-                let block = Self::new(if first { Self::FEW } else { Self::MANY });
-                for _ in 0..(*last).len {
-                    Self::push(block, Self::pop(last));
-                }
-                Self::free(last);
-                return block;
+            let places = (*block).places;
+            let to = match places {
+                _ if waiting <= places / 2 => block,
+                _ if places < Self::FEW => Self::new(Self::FEW),
+                _ if places < Self::MANY => Self::new(Self::MANY),
+                _ => return None,
+            };
+            let (from, place) = (Self::at(block, waiting), Self::at(to, (*to).places));
+            ptr::copy(from, place, waiting.into());
+            if to != block {
+                Self::free(block);
             }
+            (*to).first = (*to).places;
+            Some(to)
+        }
+    }
+
+    /// A block behind the last of a circle, which is full.
+    ///
+    /// # Safety
+    ///
+    /// It is a block.
+    pub(super) unsafe fn link(last: *mut Self) -> *mut Self {
+        // SAFETY: both are there.
+        unsafe {
             let depth = (*last).depth.saturating_add(1);
             let shallow = depth < SHALLOW;
             let block = Self::new(if shallow { Self::MANY } else { Self::DEEP });
@@ -176,112 +203,14 @@ impl<T> Block<T> {
         }
     }
 
-    /// The place for the `n`-th message, as `head` counts.
+    /// The place of this number.
     ///
     /// # Safety
     ///
-    /// It is a block.
+    /// It is a block with so many places.
     #[inline]
-    unsafe fn at(block: *mut Self, n: u8) -> *mut T {
-        // SAFETY: the items stand behind the header; the index is at most `mask`.
-        unsafe {
-            let index = n & (*block).mask;
-            (&raw mut (*block).items).cast::<T>().add(index.into())
-        }
-    }
-
-    /// Puts a message last.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and has room.
-    #[inline]
-    pub(super) unsafe fn push(block: *mut Self, message: T) {
-        // SAFETY: the place behind the last message holds none.
-        unsafe {
-            let end = (*block).head.wrapping_add((*block).len);
-            Self::at(block, end).write(message);
-            (*block).len += 1;
-        }
-    }
-
-    /// The places of `len` messages from the `n`-th on, as `head` counts: those up to the end
-    /// of the ring, and those from its start.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and has so many places.
-    #[inline]
-    unsafe fn spans(block: *mut Self, n: u8, len: u8) -> [(*mut T, usize); 2] {
-        // SAFETY: as for one place.
-        unsafe {
-            let mask = (*block).mask;
-            let first = len.min(mask - (n & mask) + 1);
-            let start = Self::at(block, 0);
-            [
-                (Self::at(block, n), first.into()),
-                (start, (len - first).into()),
-            ]
-        }
-    }
-
-    /// Moves up to so many messages from there to the end, as far as there is room. Returns how
-    /// many.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and so many messages are there.
-    #[inline]
-    pub(super) unsafe fn push_many(block: *mut Self, from: *const T, most: usize) -> usize {
-        // SAFETY: the places behind the last message hold none, up to the capacity.
-        unsafe {
-            let (end, mut put) = ((*block).head.wrapping_add((*block).len), 0);
-            let room = (*block).mask + 1 - (*block).len;
-            let n = most.min(room.into()) as u8;
-            for (place, some) in Self::spans(block, end, n) {
-                ptr::copy_nonoverlapping(from.add(put), place, some);
-                put += some;
-            }
-            (*block).len += n;
-            put
-        }
-    }
-
-    /// Takes the first message out.
-    ///
-    /// # Safety
-    ///
-    /// It is a block, and holds one.
-    #[inline]
-    pub(super) unsafe fn pop(block: *mut Self) -> T {
-        // SAFETY: the message is read once, and counted out.
-        unsafe {
-            let message = Self::at(block, (*block).head).read();
-            (*block).head = (*block).head.wrapping_add(1);
-            (*block).len -= 1;
-            message
-        }
-    }
-
-    /// Moves the first messages to the end of `out`, up to so many.
-    ///
-    /// # Safety
-    ///
-    /// It is a block.
-    #[inline]
-    pub(super) unsafe fn pop_many(block: *mut Self, most: usize, out: &mut Vec<T>) {
-        // SAFETY: the messages are counted out, and then moved once, to where there is room.
-        unsafe {
-            let (head, len) = ((*block).head, (*block).len);
-            let n = most.min(len.into()) as u8;
-            out.reserve(n.into());
-            (*block).head = head.wrapping_add(n);
-            (*block).len = len - n;
-            for (place, some) in Self::spans(block, head, n) {
-                let end = out.as_mut_ptr().add(out.len());
-                ptr::copy_nonoverlapping(place, end, some);
-                out.set_len(out.len() + some);
-            }
-        }
+    pub(super) unsafe fn at(block: *mut Self, place: u8) -> *mut T {
+        // SAFETY: so many places lie right before the head.
+        unsafe { block.cast::<T>().sub(place.into()) }
     }
 }

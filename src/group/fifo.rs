@@ -1,18 +1,23 @@
-//! Messages in order: 24 bytes while one waits, 13 to 16 bytes a message of 12
+//! Messages in order: 25 bytes while one waits, 13 to 16 bytes a message of 12
 //! when many do.
 //!
-//! State: the first message stands in the value itself if it is small, the rest
-//! in blocks on the heap, each a ring: first in one that grows twice, unless many come
-//! at once, then in larger ones that are linked behind it. So nothing is moved more than
-//! twice, and what was consumed is given back block by block.
+//! State: the first message stands in the value itself if it is small, the rest in blocks on
+//! the heap. The first block grows twice, unless many messages come at once or the last block
+//! had to be large; further blocks are linked behind it. What was consumed is given back
+//! block by block.
+//!
+//! A message is put in or taken out with this value and the message's place alone. The head of
+//! a block, on another cache line, is used where the block begins and ends.
 //!
 //! Invariants:
-//! 1. `tail` is null, or the last of a circle of blocks linked by `next`, whose
-//!    first is `tail.next`. Its four lowest bits say whether `first` holds a
-//!    message, which is then the first of all, whether the blocks do,
-//!    whether they are more than an idle group keeps, and whether `first` knows
-//!    the first block.
-//! 2. A block without messages is the only one.
+//! 1. `tail` has the last of a circle of blocks, linked by `next`, or none. The first block is
+//!    the last one's `next`.
+//! 2. If [`FIRST`] is set, `first` holds a message, the first of all.
+//! 3. [`MORE`] is set exactly if the blocks hold messages. These fill all places from the first
+//!    message on, but the last `room` of the last block; each block has one.
+//! 4. Without [`MORE`] there is one block at most, and `room` is 0.
+//! 5. With [`MORE`] and [`HEAD`], `first` holds a [`Known`]. Without [`HEAD`] the block knows its
+//!    first message.
 
 #![allow(unsafe_code)]
 
@@ -22,24 +27,23 @@ use std::ptr;
 
 use super::block::Block;
 use super::prefetch;
+use super::tail::{FIRST, HEAD, LARGE, MORE, Tail};
 
-/// In `tail`: `first` holds a message.
-const FIRST: usize = 1;
-/// In `tail`: the blocks hold messages.
-const MORE: usize = 2;
-/// In `tail`: there are more blocks, or a larger one, than an idle group keeps.
-/// This saves a look at the blocks, which are on another cache line.
-const LARGE: usize = 4;
-/// In `tail`: `first` holds the address of the first block, which holds a message. So
-/// whoever takes one does not touch the last block, whose cache line senders change.
-const HEAD: usize = 8;
-const BITS: usize = FIRST | MORE | LARGE | HEAD;
-
-/// Messages in order. See the [module](self).
+/// Messages in order. See the [module](self). Packed, so that more of a group fits on its line.
+#[repr(C, packed)]
 pub(super) struct Fifo<T> {
-    tail: *mut Block<T>,
+    tail: Tail<T>,
     first: MaybeUninit<[u64; 2]>,
+    /// How many places of the last block are free.
+    room: u8,
     _messages: PhantomData<T>,
+}
+
+/// Where the first message of the blocks is. Packed, as it stands in what is packed.
+#[repr(C, packed)]
+struct Known<T> {
+    block: *mut Block<T>,
+    place: u8,
 }
 
 // SAFETY: it owns its messages, and nothing in it is tied to a thread.
@@ -51,77 +55,96 @@ impl<T> Fifo<T> {
 
     pub(super) const fn new() -> Self {
         Self {
-            tail: ptr::null_mut(),
+            tail: Tail::none(),
             first: MaybeUninit::uninit(),
+            room: 0,
             _messages: PhantomData,
         }
     }
 
-    #[inline]
-    fn has(&self, what: usize) -> bool {
-        self.tail.addr() & what != 0
-    }
-
-    #[inline]
-    fn set(&mut self, what: usize) {
-        self.tail = self.tail.map_addr(|tail| tail | what);
-    }
-
-    #[inline]
-    fn clear(&mut self, what: usize) {
-        self.tail = self.tail.map_addr(|tail| tail & !what);
-    }
-
-    /// The last block, if there is one.
-    #[inline]
-    fn last(&self) -> *mut Block<T> {
-        self.tail.map_addr(|tail| tail & !BITS)
-    }
-
-    /// The first block, which holds a message, where `first` holds none.
+    /// Where the first message of the blocks is; `first` knows it from now on.
     ///
     /// # Safety
     ///
-    /// The blocks hold messages.
+    /// The blocks hold messages, and `first` none.
     #[inline]
-    unsafe fn head(&mut self) -> *mut Block<T> {
-        let known: *mut *mut Block<T> = self.first.as_mut_ptr().cast();
-        // SAFETY: an address fits into `first`, which holds nothing else; by invariant 1
-        // the last block is there.
+    unsafe fn known(&mut self) -> &mut Known<T> {
+        let known = self.place_of::<Known<T>>();
+        // SAFETY: `first` has room for it, and holds nothing else; by invariant 1 the blocks are
+        // there.
         unsafe {
-            if !self.has(HEAD) {
-                known.write((*self.last()).next);
-                self.set(HEAD);
+            if !self.tail.has(HEAD) {
+                let block = (*self.tail.block()).next;
+                let place = (*block).first;
+                known.write(Known { block, place });
+                self.tail.set(HEAD);
+                if place != (*block).places {
+                    (*block).first = (*block).places;
+                }
             }
-            known.read()
+            &mut *known
         }
     }
 
+    /// A place in the value itself.
     #[inline]
-    fn first_at(&mut self) -> *mut T {
-        self.first.as_mut_ptr().cast()
+    fn place_of<U>(&mut self) -> *mut U {
+        (&raw mut self.first).cast()
+    }
+
+    /// The place behind the last message of a block.
+    #[inline]
+    fn end_of(&self, block: *mut Block<T>) -> u8 {
+        if block == self.tail.block() {
+            self.room
+        } else {
+            0
+        }
     }
 
     /// Whether the value itself has a place for the first message.
     #[inline]
     pub(super) fn has_place(&self) -> bool {
-        Self::INLINE && !self.has(FIRST)
+        Self::INLINE && !self.tail.has(FIRST)
     }
 
     /// Puts a message first, in the value itself.
-    #[inline]
     pub(super) fn put_first(&mut self, message: T) {
         assert!(self.has_place());
-        // SAFETY: the place is large enough, aligned, and holds nothing.
-        unsafe { self.first_at().write(message) };
-        self.clear(HEAD);
-        self.set(FIRST);
+        if self.tail.has(MORE) && self.tail.has(HEAD) {
+            // SAFETY: by invariant 1 the block is there.
+            unsafe {
+                let known = self.known();
+                (*known.block).first = known.place;
+            }
+            self.tail.clear(HEAD);
+        }
+        // SAFETY: there is a place, and `first` knows nothing.
+        unsafe { self.write_first(message) };
+    }
+
+    /// # Safety
+    ///
+    /// There is a place, and `first` knows nothing.
+    #[inline]
+    unsafe fn write_first(&mut self, message: T) {
+        // SAFETY: the place is large enough, and holds nothing.
+        unsafe { self.place_of::<T>().write_unaligned(message) };
+        self.tail.set(FIRST);
+    }
+
+    /// How many places the last block has.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> u8 {
+        let last = self.tail.block();
+        // SAFETY: the last block is there, or null.
+        unsafe { last.as_ref() }.map_or(0, |last| last.places)
     }
 
     /// Whether there is no message.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        !self.has(FIRST | MORE)
+        !self.tail.has(FIRST | MORE)
     }
 
     /// Puts a message last.
@@ -133,122 +156,194 @@ impl<T> Fifo<T> {
     /// Puts a message last, behind which so many more come at once.
     #[inline]
     fn push_before(&mut self, message: T, more: usize) {
-        let last = self.last();
-        // SAFETY: by invariant 1 there is a last block.
-        if self.has(MORE) && unsafe { (*last).has_room() } {
-            // SAFETY: as above, and it has room.
-            unsafe { Block::push(last, message) };
-        } else if Self::INLINE && !self.has(FIRST | MORE) {
-            self.put_first(message);
+        if self.room > 0 {
+            // SAFETY: the last block has room.
+            unsafe { self.put_last(message) };
+        } else if Self::INLINE && !self.tail.has(FIRST | MORE) {
+            // SAFETY: `first` holds nothing, and knows nothing as nothing is in the blocks.
+            unsafe { self.write_first(message) };
         } else {
             self.push_further(message, more);
         }
     }
 
+    /// # Safety
+    ///
+    /// There is a last block, and has room.
+    #[inline]
+    unsafe fn put_last(&mut self, message: T) {
+        // SAFETY: its last `room` places hold nothing.
+        unsafe { Block::at(self.tail.block(), self.room).write(message) };
+        self.room -= 1;
+    }
+
     /// Puts messages last.
     pub(super) fn push_all(&mut self, mut messages: Vec<T>) {
         let (from, len, mut put) = (messages.as_ptr(), messages.len(), 0);
-        // SAFETY: each message is moved out once, and the `Vec` holds none any more. By
-        // invariant 1 there is a last block where it is used.
+        // SAFETY: each message is moved out once, and the `Vec` holds none any more. Where the
+        // blocks hold messages, the last `room` places of the last one are free.
         unsafe {
             messages.set_len(0);
             while put < len {
                 self.push_before(from.add(put).read(), len - put - 1);
                 put += 1;
-                if self.has(MORE) {
-                    put += Block::push_many(self.last(), from.add(put), len - put);
+                if self.tail.has(MORE) {
+                    let n = (len - put).min(self.room.into());
+                    let place = Block::at(self.tail.block(), self.room);
+                    ptr::copy_nonoverlapping(from.add(put), place, n);
+                    self.room -= n as u8;
+                    put += n;
                 }
             }
         }
     }
 
-    /// Puts a message into the only block, if that is empty, or into a new one.
+    /// Puts a message into the only block, if that is empty, or makes room.
     #[inline(never)]
     fn push_further(&mut self, message: T, more: usize) {
-        let mut last = self.last();
-        // SAFETY: the last block is there, or null; an empty one has room.
+        let last = self.tail.block();
+        // SAFETY: the last block is there, or null, which it is only without messages. It is full,
+        // or made so that it is not.
         unsafe {
-            if last.is_null() || self.has(MORE) {
-                last = Block::another(last, more);
-                let alone = (*last).next == last;
-                if alone {
-                    // Another may have been the first.
-                    self.clear(HEAD);
+            if !self.tail.has(MORE) {
+                let large = self.tail.has(HEAD);
+                self.tail.clear(HEAD);
+                match last.is_null() {
+                    true => self.use_block(Block::first(more, large), 0),
+                    false => self.room = (*last).places,
                 }
-                if !alone || (*last).is_large() {
-                    self.set(LARGE);
-                }
-                let bits = self.tail.addr() & BITS;
-                self.tail = last.map_addr(|last| last | bits);
+            } else if !self.widen(last) {
+                self.use_block(Block::link(last), 0);
+                self.tail.set(LARGE);
             }
-            Block::push(last, message);
+            self.put_last(message);
         }
-        self.set(MORE);
+        self.tail.set(MORE);
+    }
+
+    /// The last block, which is full, makes room if it is the only one, and that costs little.
+    ///
+    /// # Safety
+    ///
+    /// It is the last block, and the blocks hold messages.
+    unsafe fn widen(&mut self, last: *mut Block<T>) -> bool {
+        // SAFETY: the block is there. If it is the only one, its messages fill all places from the
+        // first one's on, as it is full.
+        unsafe {
+            if (*last).next != last {
+                return false;
+            }
+            let waiting = match self.tail.has(HEAD) {
+                true => self.known().place,
+                false => (*last).first,
+            };
+            let Some(block) = Block::make_room(last, waiting) else {
+                return false;
+            };
+            self.tail.clear(HEAD);
+            self.use_block(block, waiting);
+            true
+        }
+    }
+
+    /// The last block is this one from now on, with so many messages.
+    ///
+    /// # Safety
+    ///
+    /// It is the last block of the circle, or alone.
+    unsafe fn use_block(&mut self, block: *mut Block<T>, waiting: u8) {
+        self.tail.replace(block);
+        // SAFETY: it is a block.
+        unsafe {
+            self.room = (*block).places - waiting;
+            if (*block).is_large() {
+                self.tail.set(LARGE);
+            }
+        }
     }
 
     /// Takes the first message out.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
-        if Self::INLINE && self.has(FIRST) {
-            self.clear(FIRST);
-            let last = self.last();
+        if Self::INLINE && self.tail.has(FIRST) {
+            self.tail.clear(FIRST);
+            let last = self.tail.block();
             if !last.is_null() {
-                prefetch::to_read(last);
+                prefetch::to_read(last.wrapping_byte_sub(64));
             }
             // SAFETY: the place held a message; it is taken out once.
-            return Some(unsafe { self.first_at().read() });
+            return Some(unsafe { self.place_of::<T>().read_unaligned() });
         }
-        if !self.has(MORE) {
+        if !self.tail.has(MORE) {
             return None;
         }
-        Some(self.pop_block())
+        // SAFETY: the blocks hold messages, and the first is read once.
+        unsafe {
+            let known = self.known();
+            let (block, place) = (known.block, known.place);
+            known.place = place - 1;
+            if place - 1 != self.end_of(block) {
+                return Some(Block::at(block, place).read());
+            }
+            Some(self.pop_last(block))
+        }
+    }
+
+    /// Takes the last message of the first block out, which is counted out.
+    ///
+    /// # Safety
+    ///
+    /// It is the first block.
+    #[inline(never)]
+    unsafe fn pop_last(&mut self, block: *mut Block<T>) -> T {
+        // SAFETY: the message stands in the last place that is in use, and is read once.
+        let message = unsafe { Block::at(block, self.end_of(block) + 1).read() };
+        self.emptied(block);
+        message
     }
 
     /// Moves the first messages to the end of `out`, up to so many.
     pub(super) fn pop_many(&mut self, most: usize, out: &mut Vec<T>) {
         let most = most + out.len();
-        if most > out.len() && Self::INLINE && self.has(FIRST) {
+        if most > out.len() && Self::INLINE && self.tail.has(FIRST) {
             out.extend(self.pop());
         }
-        while most > out.len() && self.has(MORE) {
-            // SAFETY: by invariant 1 the blocks are there.
+        while most > out.len() && self.tail.has(MORE) {
+            // SAFETY: the blocks hold messages; those that are moved are counted out, and there
+            // is room for them.
             unsafe {
-                let block = self.head();
-                Block::pop_many(block, most - out.len(), out);
-                if (*block).len == 0 {
+                let known = self.known();
+                let (block, place) = (known.block, known.place);
+                let end = self.end_of(block);
+                let n = (most - out.len()).min((place - end).into());
+                out.reserve(n);
+                let to = out.as_mut_ptr().add(out.len());
+                ptr::copy_nonoverlapping(Block::at(block, place), to, n);
+                out.set_len(out.len() + n);
+                self.known().place = place - n as u8;
+                if place - n as u8 == end {
                     self.emptied(block);
                 }
             }
         }
     }
 
-    /// Takes the first message out of the blocks, which hold one.
-    #[inline]
-    fn pop_block(&mut self) -> T {
-        // SAFETY: by invariant 1 the blocks are there; the first holds a message. What is
-        // read is counted out; a block that is empty and not the only one is
-        // unlinked and freed.
-        unsafe {
-            let block = self.head();
-            let message = Block::pop(block);
-            if (*block).len == 0 {
-                self.emptied(block);
-            }
-            message
-        }
-    }
-
     /// The first block has become empty: it goes unless it is the only one.
-    #[inline(never)]
     fn emptied(&mut self, block: *mut Block<T>) {
-        let tail = self.last();
+        let tail = self.tail.block();
+        self.tail.clear(HEAD);
         if block == tail {
-            return self.clear(MORE | HEAD);
+            self.tail.clear(MORE);
+            // SAFETY: the block is there.
+            if self.tail.has(LARGE) && unsafe { (*block).is_needed(self.room) } {
+                self.tail.set(HEAD);
+            }
+            self.room = 0;
+            return;
         }
         // SAFETY: the blocks are there; nobody else knows the one that goes.
         unsafe {
             (*tail).next = (*block).next;
-            self.clear(HEAD);
             Block::free(block);
         }
     }
@@ -256,7 +351,7 @@ impl<T> Fifo<T> {
     /// Gives back what a burst has left, if nothing waits.
     #[inline]
     pub(super) fn shrink(&mut self) {
-        if self.has(LARGE) && self.is_empty() {
+        if self.tail.has(LARGE) && self.is_empty() {
             self.free_block();
         }
     }
@@ -264,8 +359,9 @@ impl<T> Fifo<T> {
     /// Frees the only block, which is empty, if there is one.
     #[inline(never)]
     fn free_block(&mut self) {
-        let tail = std::mem::replace(&mut self.tail, ptr::null_mut());
-        let block = tail.map_addr(|tail| tail & !BITS);
+        let block = self.tail.block();
+        self.tail.clear(FIRST | MORE | LARGE);
+        self.tail.replace(ptr::null_mut());
         if !block.is_null() {
             // SAFETY: an empty block is the only one, and nobody else knows it.
             unsafe { Block::free(block) };

@@ -21,7 +21,13 @@ impl<G: Stands> Lanes<G> {
     /// tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        self.begin_alone(|lane| Some((lane.line.pop_plain()?, 1)))
+        self.begin_alone(|lane| {
+            let group = lane.line.pop_plain()?;
+            if let Some(next) = lane.line.follower() {
+                next.hint();
+            }
+            Some((group, 1))
+        })
     }
 
     /// As [`pop_plain`](Self::pop_plain), for as many as `out` has places and the cap
@@ -61,7 +67,9 @@ impl<G: Stands> Lanes<G> {
     fn begin_alone<R>(&mut self, pop: impl FnOnce(&mut Lane<G>) -> Option<(R, u32)>) -> Option<R> {
         let lane = self.lone_lane()?;
         let (popped, turns) = pop(lane)?;
-        lane.overtaken = 0;
+        if lane.overtaken > 0 {
+            lane.overtaken = 0;
+        }
         lane.link.served_alone(turns);
         if lane.counts {
             lane.in_use += turns;

@@ -2,7 +2,7 @@
 
 use crate::error::{Closed, OutOfRange, Stale};
 use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
-use crate::lanes::LaneKey;
+use crate::lanes::{LaneKey, Standing};
 use crate::limit::Limit;
 use crate::ready::{Age, STANDING_LEVEL};
 use crate::shown::shows;
@@ -331,7 +331,7 @@ impl<T> Shared<T> {
                     Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
                     Change::Level(level) => {
                         self.submissions.mix();
-                        mailbox.level = level;
+                        mailbox.lane = Standing::new(mailbox.lane.key(), level);
                     }
                     Change::Capacity(capacity) => {
                         changed = bounds::change(mailbox, group.waiting(), capacity);

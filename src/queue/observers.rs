@@ -41,7 +41,7 @@ impl<T, H: FnMut(u64)> Drop for Placed<'_, T, H> {
 pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32)> {
     let mut mailbox = group.lock();
     let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
-    let made = (mailbox.limit(), mailbox.level, mailbox.own_bound().0);
+    let made = (mailbox.limit(), mailbox.lane.level(), mailbox.own_bound().0);
     idle.then(|| (made, mailbox.pins()))
 }
 

@@ -326,7 +326,7 @@ impl<T> Shared<T> {
         parts: &mut Admitted,
     ) -> Result<(), SendError<M>> {
         if tier.is_some_and(|tier| tier > 0) {
-            let lane = group.lock().lane;
+            let lane = group.lock().lane.key();
             self.use_tiers(state, lane);
         }
         let mut mailbox = self.lock_group(state, group);

@@ -259,7 +259,7 @@ fn status<T>(
         limit: mailbox.limit(),
         capacity,
         sends,
-        level: mailbox.level,
+        level: mailbox.lane.level(),
         // A turn that is about to begin has used it up.
         bump: mailbox.bump().filter(|_| !claimed).map(|(level, _)| level),
         waiting: group.waiting() as usize,
@@ -267,7 +267,7 @@ fn status<T>(
         sent: group.sent(&mailbox),
         why: state.why(group, &mailbox),
     };
-    (status, mailbox.lane, mailbox.flags & POISONED != 0)
+    (status, mailbox.lane.key(), mailbox.flags & POISONED != 0)
 }
 
 pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {

@@ -30,6 +30,8 @@ use super::suspended::Suspended;
 use super::units::Units;
 use super::{GroupRef, Observer, Shared};
 
+/// Each claim uses `lanes` and `receives`: they come first, behind the lock.
+#[repr(C)]
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,
     pub(super) groups: Groups<T, Shared<T>>,
@@ -68,7 +70,12 @@ pub(super) struct State<T> {
     pub(super) level: Option<u8>,
 }
 
-impl<T> Stands for GroupRef<T> {}
+impl<T> Stands for GroupRef<T> {
+    #[inline]
+    fn hint(&self) {
+        self.prefetch();
+    }
+}
 
 fn groups_in<G>(lane: &Lane<G>) -> usize {
     lane.pins as usize - usize::from(!lane.ending)
@@ -135,7 +142,9 @@ impl<T> State<T> {
         while found.len() < groups_in(of) {
             let page = self.groups.from(next, 1);
             next = page.last().expect(OF_LANES).key().0.index() + 1;
-            let its = page.into_iter().filter(|group| group.lock().lane == lane);
+            let its = page
+                .into_iter()
+                .filter(|group| group.lock().lane.key() == lane);
             found.extend(its);
         }
         found
@@ -256,8 +265,8 @@ impl<T> State<T> {
             mailbox.phase = Phase::Ended;
             self.sent_to_ended += group.sent(mailbox);
             self.groups.remove(group, mailbox);
-            self.lanes.remove_group(mailbox.lane);
-            self.let_go_of_bound(mailbox.lane);
+            self.lanes.remove_group(mailbox.lane.key());
+            self.let_go_of_bound(mailbox.lane.key());
         } else if idle {
             mailbox.close_up();
         }
@@ -286,7 +295,13 @@ impl<T> State<T> {
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
         let line = self.lanes.line(lane, tier);
-        line.join(age, mailbox.ticket, mailbox.level, mailbox.bump(), another);
+        line.join(
+            age,
+            mailbox.ticket,
+            mailbox.lane.level(),
+            mailbox.bump(),
+            another,
+        );
     }
 
     /// Keeps invariant 2.

@@ -46,7 +46,7 @@ impl<T> Token<T> {
             ticket: 0,
             group,
             link: mailbox.lane.index(),
-            level: mailbox.level,
+            level: mailbox.lane.level(),
             units: unit.into(),
         }
     }
@@ -96,13 +96,15 @@ pub(crate) enum Posted {
     Look,
 }
 
+/// What each post uses comes first, on the line of the lock.
+#[repr(C)]
 struct List<T> {
     tokens: Vec<Token<T>>,
-    moves: Vec<Move<T>>,
     next: u64,
     /// At this length the list asks for something: [`ASLEEP`] if somebody sleeps, else the next
     /// multiple of [`LONG`](Submissions::LONG).
     alarm: usize,
+    moves: Vec<Move<T>>,
 }
 
 /// The first token wakes.
@@ -155,9 +157,9 @@ impl<T> Submissions<T> {
     pub(super) fn new() -> Self {
         let list = List {
             tokens: Vec::new(),
-            moves: Vec::new(),
             next: 1,
             alarm: Self::LONG,
+            moves: Vec::new(),
         };
         Self {
             list: Apart(Lock::new(list)),
@@ -223,7 +225,7 @@ impl<T> Submissions<T> {
             };
         }
         mailbox.ticket = list.append(token);
-        let standing = Position::new(mailbox.level, mailbox.ticket, None);
+        let standing = Position::new(mailbox.lane.level(), mailbox.ticket, None);
         let moved = self.moved(&mut list, Move::new(mailbox, None, standing));
         moved.max(self.appended(&mut list))
     }

@@ -62,6 +62,10 @@ pub(super) fn is_bumped(rank: u16) -> bool {
 /// Who stands in a line: a group, or several as one, of standing level and with tickets
 /// that ascend.
 pub trait Stands: Sized {
+    /// Its turn comes soon.
+    #[inline]
+    fn hint(&self) {}
+
     /// Takes the first of several, which is not the last of them; and the ticket of the
     /// next.
     #[inline]

@@ -144,15 +144,32 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
     assert_eq!(deque, rest);
 }
 
-/// A ring that is full goes around its end, and another is linked behind it.
+/// Few messages at the end of a full block move to its beginning; many go into a larger one.
 #[test]
-fn a_block_goes_around_its_end() {
+fn a_full_block_makes_room() {
     let mut fifo = Fifo::new();
-    (1..=5).for_each(|n: u64| fifo.push(n));
-    assert_eq!([fifo.pop(), fifo.pop()], [Some(1), Some(2)]);
-    (6..=8).for_each(|n| fifo.push(n));
+    (1..=7).for_each(|n: u64| fifo.push(n));
+    assert_eq!(fifo.places(), 6);
+    (1..=5).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
+    (8..=11).for_each(|n| fifo.push(n));
+    assert_eq!(fifo.places(), 6);
+    (6..=7).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
+    fifo.push(12);
+    assert_eq!(fifo.places(), 24);
     let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
-    assert_eq!(rest, [3, 4, 5, 6, 7, 8]);
+    assert_eq!(rest, [8, 9, 10, 11, 12]);
+}
+
+/// Whoever needed a large block has one at once the next time, until it needs it no more.
+#[test]
+fn a_large_block_comes_at_once_where_it_was_needed() {
+    let mut fifo = Fifo::new();
+    for (messages, places) in [(2, 2), (4, 6), (9, 24), (2, 24), (3, 2), (40, 24), (2, 24)] {
+        (0..messages).for_each(|n: u64| fifo.push(n));
+        assert_eq!(fifo.places(), places, "{messages} messages");
+        (0..messages).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
+        fifo.shrink();
+    }
 }
 
 #[derive(Default)]
@@ -212,7 +229,7 @@ fn a_panic_in_one_drop_loses_no_other() {
 
 /// How large it is, and what an idle one keeps.
 #[test]
-fn takes_24_bytes() {
-    assert_eq!(size_of::<Fifo<[u32; 3]>>(), 24);
-    assert_eq!(size_of::<Fifo<[u64; 30]>>(), 24);
+fn takes_25_bytes() {
+    assert_eq!(size_of::<Fifo<[u32; 3]>>(), 25);
+    assert_eq!(size_of::<Fifo<[u64; 30]>>(), 25);
 }

@@ -1,6 +1,7 @@
 //! Bounds of lanes, lanes that come and go, and turns by name.
 
-use crate::lanes::Lanes;
+use crate::lanes::standing::MAX_LANES;
+use crate::lanes::{LaneKey, Lanes, Standing};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Position;
 
@@ -63,4 +64,17 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
         let second = core.pop().map(|(g, ..)| g);
         assert_eq!(second, Some(next));
     }
+}
+
+/// A group knows its lane and its level by four bytes.
+#[test]
+fn a_name_and_a_level_fit_four_bytes() {
+    for (lane, level) in [(0, 255), (1, 0), (MAX_LANES - 1, 100)] {
+        let standing = Standing::new(LaneKey(lane), level);
+        assert_eq!((standing.index(), standing.level()), (lane, level));
+    }
+    let mut lanes: Lanes<usize> = Lanes::new(Bypass::default());
+    lanes.free.push(MAX_LANES);
+    let refused = lanes.add_lane(1, Limit::Unlimited).unwrap_err();
+    assert_eq!((refused.what, refused.most), ("lanes", MAX_LANES));
 }

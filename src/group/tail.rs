@@ -1,0 +1,62 @@
+//! The address of the last block, with four bits of a fifo's state.
+
+use std::ptr;
+
+use super::block::Block;
+
+/// The value itself holds the first message.
+pub(super) const FIRST: usize = 1;
+/// The blocks hold messages.
+pub(super) const MORE: usize = 2;
+/// There are more blocks, or a larger one, than an idle group keeps. This saves a look at the
+/// blocks, which are on another cache line.
+pub(super) const LARGE: usize = 4;
+/// While the blocks hold messages: the value itself knows where the first of them is. Otherwise:
+/// the last block was needed large, so the next one is large at once.
+pub(super) const HEAD: usize = 8;
+const BITS: usize = FIRST | MORE | LARGE | HEAD;
+
+/// See the [module](self).
+#[repr(C, packed)]
+pub(super) struct Tail<T>(*mut Block<T>);
+
+impl<T> Tail<T> {
+    /// No block and no bit.
+    pub(super) const fn none() -> Self {
+        Self(ptr::null_mut())
+    }
+
+    /// The last block, or null.
+    #[inline]
+    pub(super) fn block(&self) -> *mut Block<T> {
+        let Self(tail) = *self;
+        tail.map_addr(|tail| tail & !BITS)
+    }
+
+    /// Another block, or none, with the same bits.
+    #[inline]
+    pub(super) fn replace(&mut self, block: *mut Block<T>) {
+        let Self(tail) = *self;
+        let bits = tail.addr() & BITS;
+        self.0 = block.map_addr(|block| block | bits);
+    }
+
+    /// Whether one of these bits is set.
+    #[inline]
+    pub(super) fn has(&self, what: usize) -> bool {
+        let Self(tail) = *self;
+        tail.addr() & what != 0
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, what: usize) {
+        let Self(tail) = *self;
+        self.0 = tail.map_addr(|tail| tail | what);
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self, what: usize) {
+        let Self(tail) = *self;
+        self.0 = tail.map_addr(|tail| tail & !what);
+    }
+}
