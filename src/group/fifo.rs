@@ -92,13 +92,12 @@ impl<T> Fifo<T> {
         (&raw mut self.first).cast()
     }
 
-    /// The place behind the last message of a block.
+    /// The place behind the last message of a block: only with [`LARGE`] are there others.
     #[inline]
     fn end_of(&self, block: *mut Block<T>) -> u8 {
-        if block == self.tail.block() {
-            self.room
-        } else {
-            0
+        match self.tail.has(LARGE) && block != self.tail.block() {
+            true => 0,
+            false => self.room,
         }
     }
 
@@ -331,9 +330,8 @@ impl<T> Fifo<T> {
     /// The first block has become empty: it goes unless it is the only one.
     fn emptied(&mut self, block: *mut Block<T>) {
         let tail = self.tail.block();
-        self.tail.clear(HEAD);
         if block == tail {
-            self.tail.clear(MORE);
+            self.tail.clear(MORE | HEAD);
             // SAFETY: the block is there.
             if self.tail.has(LARGE) && unsafe { (*block).is_needed(self.room) } {
                 self.tail.set(HEAD);
@@ -341,6 +339,7 @@ impl<T> Fifo<T> {
             self.room = 0;
             return;
         }
+        self.tail.clear(HEAD);
         // SAFETY: the blocks are there; nobody else knows the one that goes.
         unsafe {
             (*tail).next = (*block).next;
