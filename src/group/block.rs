@@ -77,13 +77,13 @@ impl<T> Block<T> {
         self.depth > 0 || self.places - room > Self::FEW
     }
 
-    /// The size of memory for so many messages, if they fit into one.
+    /// The size of memory that has exactly so many places, if one has.
     #[inline]
     const fn size(places: u8) -> Option<usize> {
         let mut size = 0;
         // A sanitizer is to see each use of memory that is free.
         while size < BYTES.len() && !cfg!(unpooled) {
-            if places <= Self::fit(BYTES[size]) {
+            if places == Self::fit(BYTES[size]) {
                 return Some(size);
             }
             size += 1;
