@@ -89,6 +89,26 @@ fn what_waits_takes_little() {
     }
 }
 
+/// Messages of 100 bytes: a block has two places, and is not much larger than they are.
+#[test]
+fn what_waits_takes_little_though_it_is_large() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let groups = 1 << 14;
+    let conversation = |_| lane.conversation().unwrap();
+    let conversations: Vec<_> = (0..groups).map(conversation).collect();
+    let fresh = live();
+    for waiting in 1..=2 {
+        for conversation in &conversations {
+            conversation.send([0_u8; 100]).unwrap();
+        }
+        let each = (live() - fresh) as f64 / f64::from(groups) / f64::from(waiting);
+        println!("{each:.1} bytes a message, {waiting} in each of {groups} groups");
+        assert!(each <= 300.0 / f64::from(waiting), "{each:.1} bytes");
+    }
+}
+
 /// Bursts that fit in the least that an array has.
 #[test]
 #[ignore = "fails: an idle group keeps room for four messages"]

@@ -7,13 +7,13 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
-use std::mem::{MaybeUninit, replace, size_of};
+use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 
 use super::magazines::{self, BYTES, Unit};
 
-/// From so many blocks on, further ones are larger.
-const SHALLOW: u8 = 16;
+/// Behind the places of so many blocks, further ones are larger.
+const SHALLOW: u32 = 16;
 
 /// A block, at its head. The address has four low bits that are free.
 #[repr(C, align(16))]
@@ -24,8 +24,10 @@ pub(super) struct Block<T> {
     pub(super) places: u8,
     /// The place of its first message, while the fifo does not know that.
     pub(super) first: u8,
-    /// How many blocks were linked before it since the first stood alone.
-    depth: u8,
+    /// Whether it was linked behind another.
+    linked: bool,
+    /// If it is the last: how many places the blocks before it have.
+    before: u32,
     /// It is as well aligned as a message.
     _messages: [MaybeUninit<T>; 0],
 }
@@ -46,7 +48,7 @@ impl<T> Block<T> {
         ..2 => 2,
         many => many,
     };
-    /// Messages in each behind [`SHALLOW`] others.
+    /// Messages in each behind many others.
     const DEEP: u8 = match Self::fit(BYTES[3]) {
         ..8 => 4 * Self::MANY,
         many => many,
@@ -74,16 +76,16 @@ impl<T> Block<T> {
     /// Whether an idle group's would have been too small: for what was put into this one, of
     /// which so many places are free.
     pub(super) fn is_needed(&self, room: u8) -> bool {
-        self.depth > 0 || self.places - room > Self::FEW
+        self.linked || self.places - room > Self::FEW
     }
 
-    /// The size of memory for so many messages, if they fit into one.
+    /// The size of memory that has exactly so many places, if one has.
     #[inline]
     const fn size(places: u8) -> Option<usize> {
         let mut size = 0;
         // A sanitizer is to see each use of memory that is free.
         while size < BYTES.len() && !cfg!(unpooled) {
-            if places <= Self::fit(BYTES[size]) {
+            if places == Self::fit(BYTES[size]) {
                 return Some(size);
             }
             size += 1;
@@ -118,7 +120,8 @@ impl<T> Block<T> {
             next: block,
             places,
             first: places,
-            depth: 0,
+            linked: false,
+            before: 0,
             _messages: [],
         };
         // SAFETY: the memory has the size and the alignment of a block, with its head there.
@@ -161,7 +164,9 @@ impl<T> Block<T> {
 
     /// The block, full and the only one, makes room: it moves its `waiting` messages to its
     /// first places, or into a block of the next size, which replaces it. Returns `None`,
-    /// and has changed nothing, where that would move most of a large block.
+    /// and has changed nothing, where that would move most of a large block. As it leaves at
+    /// least as many places free as it moves messages, a message that is put in costs one
+    /// move on average, at most.
     ///
     /// # Safety
     ///
@@ -194,12 +199,28 @@ impl<T> Block<T> {
     pub(super) unsafe fn link(last: *mut Self) -> *mut Self {
         // SAFETY: both are there.
         unsafe {
-            let depth = (*last).depth.saturating_add(1);
-            let shallow = depth < SHALLOW;
+            let before = (*last).before.saturating_add((*last).places.into());
+            let shallow = before < SHALLOW * u32::from(Self::MANY);
             let block = Self::new(if shallow { Self::MANY } else { Self::DEEP });
-            (*block).depth = depth;
-            (*block).next = replace(&mut (*last).next, block);
+            (*block).linked = true;
+            (*block).before = before;
+            (*block).next = (*last).next;
+            (*last).next = block;
             block
+        }
+    }
+
+    /// Frees the first block of a circle, which is empty and not the last.
+    ///
+    /// # Safety
+    ///
+    /// They are these blocks, and nobody else refers to the first.
+    pub(super) unsafe fn unlink(first: *mut Self, last: *mut Self) {
+        // SAFETY: both are there.
+        unsafe {
+            (*last).before = (*last).before.saturating_sub((*first).places.into());
+            (*last).next = (*first).next;
+            Self::free(first);
         }
     }
 

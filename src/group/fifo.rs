@@ -2,8 +2,8 @@
 //! when many do.
 //!
 //! State: the first message stands in the value itself if it is small, the rest in blocks on
-//! the heap. The first block grows twice, unless many messages come at once or the last block
-//! had to be large; further blocks are linked behind it. What was consumed is given back
+//! the heap. The first block grows twice, unless many messages come at once or a large block
+//! was needed before; further blocks are linked behind it. What was consumed is given back
 //! block by block.
 //!
 //! A message is put in or taken out with this value and the message's place alone. The head of
@@ -14,7 +14,7 @@
 //!    the last one's `next`.
 //! 2. If [`FIRST`] is set, `first` holds a message, the first of all.
 //! 3. [`MORE`] is set exactly if the blocks hold messages. These fill all places from the first
-//!    message on, but the last `room` of the last block; each block has one.
+//!    message on, but the last `room` of the last block; each block holds some.
 //! 4. Without [`MORE`] there is one block at most, and `room` is 0.
 //! 5. With [`MORE`] and [`HEAD`], `first` holds a [`Known`]. Without [`HEAD`] the block knows its
 //!    first message.
@@ -245,7 +245,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// The last block is this one from now on, with so many messages.
+    /// The last block is this one from now on, with so many messages in its first places.
     ///
     /// # Safety
     ///
@@ -268,6 +268,7 @@ impl<T> Fifo<T> {
             self.tail.clear(FIRST);
             let last = self.tail.block();
             if !last.is_null() {
+                // The next message may stand there, before the head.
                 prefetch::to_read(last.wrapping_byte_sub(64));
             }
             // SAFETY: the place held a message; it is taken out once.
@@ -276,7 +277,7 @@ impl<T> Fifo<T> {
         if !self.tail.has(MORE) {
             return None;
         }
-        // SAFETY: the blocks hold messages, and the first is read once.
+        // SAFETY: the blocks hold messages, and `first` none; the first is read once.
         unsafe {
             let known = self.known();
             let (block, place) = (known.block, known.place);
@@ -296,9 +297,11 @@ impl<T> Fifo<T> {
     #[inline(never)]
     unsafe fn pop_last(&mut self, block: *mut Block<T>) -> T {
         // SAFETY: the message stands in the last place that is in use, and is read once.
-        let message = unsafe { Block::at(block, self.end_of(block) + 1).read() };
-        self.emptied(block);
-        message
+        unsafe {
+            let message = Block::at(block, self.end_of(block) + 1).read();
+            self.emptied(block);
+            message
+        }
     }
 
     /// Moves the first messages to the end of `out`, up to so many.
@@ -308,8 +311,8 @@ impl<T> Fifo<T> {
             out.extend(self.pop());
         }
         while most > out.len() && self.tail.has(MORE) {
-            // SAFETY: the blocks hold messages; those that are moved are counted out, and there
-            // is room for them.
+            // SAFETY: the blocks hold messages, and `first` none; those that are moved are counted
+            // out, and there is room for them.
             unsafe {
                 let known = self.known();
                 let (block, place) = (known.block, known.place);
@@ -328,7 +331,11 @@ impl<T> Fifo<T> {
     }
 
     /// The first block has become empty: it goes unless it is the only one.
-    fn emptied(&mut self, block: *mut Block<T>) {
+    ///
+    /// # Safety
+    ///
+    /// It is the first block.
+    unsafe fn emptied(&mut self, block: *mut Block<T>) {
         let tail = self.tail.block();
         if block == tail {
             self.tail.clear(MORE | HEAD);
@@ -341,10 +348,7 @@ impl<T> Fifo<T> {
         }
         self.tail.clear(HEAD);
         // SAFETY: the blocks are there; nobody else knows the one that goes.
-        unsafe {
-            (*tail).next = (*block).next;
-            Block::free(block);
-        }
+        unsafe { Block::unlink(block, tail) };
     }
 
     /// Gives back what a burst has left, if nothing waits.
@@ -355,7 +359,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Frees the only block, which is empty, if there is one.
+    /// Frees the only block, if there is one. No messages are there.
     #[inline(never)]
     fn free_block(&mut self) {
         let block = self.tail.block();

@@ -12,7 +12,7 @@ pub(super) const MORE: usize = 2;
 /// blocks, which are on another cache line.
 pub(super) const LARGE: usize = 4;
 /// While the blocks hold messages: the value itself knows where the first of them is. Otherwise:
-/// the last block was needed large, so the next one is large at once.
+/// a large block was needed, so the next one is large at once.
 pub(super) const HEAD: usize = 8;
 const BITS: usize = FIRST | MORE | LARGE | HEAD;
 

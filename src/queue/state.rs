@@ -30,7 +30,7 @@ use super::suspended::Suspended;
 use super::units::Units;
 use super::{GroupRef, Observer, Shared};
 
-/// Each claim uses `lanes` and `receives`: they come first, behind the lock.
+/// Each claim uses `lanes` and `receives`: they come early, close to the lock.
 #[repr(C)]
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,

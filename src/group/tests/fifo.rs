@@ -172,7 +172,50 @@ fn a_large_block_comes_at_once_where_it_was_needed() {
     }
 }
 
-#[derive(Default)]
+/// Who has never many at once has no larger blocks for that, however many go through.
+#[test]
+fn blocks_are_larger_only_behind_many() {
+    let mut fifo = Fifo::new();
+    fifo.push(0_u64);
+    for _ in 0..1000 {
+        (0..30).for_each(|n| fifo.push(n));
+        assert_eq!(fifo.places(), 24);
+        (0..30).for_each(|_| assert!(fifo.pop().is_some()));
+    }
+    (0..17 * 24).for_each(|n| fifo.push(n));
+    assert_eq!(fifo.places(), 192);
+    (0..16 * 24).for_each(|_| assert!(fifo.pop().is_some()));
+    (0..192).for_each(|n| fifo.push(n));
+    assert_eq!(fifo.places(), 24, "behind one block");
+}
+
+/// Through blocks of each size, which are left in the middle, for messages of each shape.
+#[test]
+fn agrees_with_a_deque_of_many() {
+    use Op::{Pop, PopMany, Push, PushAll, PutFirst, Shrink};
+    let ops = [
+        [Push(700), Pop(1), PutFirst, PopMany(300)],
+        [PushAll(5000), Pop(1), PutFirst, Pop(3000)],
+        [Push(3), PushAll(600), PutFirst, Pop(1)],
+        [PopMany(10_000), PushAll(9), PopMany(8), Push(30)],
+        [Pop(100), Shrink, Push(2), PutFirst],
+    ]
+    .concat();
+    numbers(&ops, |_| ());
+    numbers(&ops, |n| n as u8);
+    numbers(&ops, |n| [n as u8; 3]);
+    numbers(&ops, |n| n as u16);
+    numbers(&ops, |n| [n as u32; 3]);
+    numbers(&ops, |n| [n as u8; 16]);
+    numbers(&ops, u128::from);
+    numbers(&ops, |n| [n as u8; 17]);
+    numbers(&ops, |n| [n; 3]);
+    numbers(&ops, |n| [n as u16; 50]);
+    numbers(&ops, |n| [n as u32; 1024]);
+    numbers(&ops, |n| Aligned([n as u8; 3]));
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(128))]
 struct Aligned(#[allow(dead_code)] [u8; 3]);
 
