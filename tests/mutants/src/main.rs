@@ -41,8 +41,8 @@ use weave::Weaving;
 struct Options {
     /// Only those whose names contain one of these; all if none is given.
     names: Vec<String>,
-    /// How many run at once.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    /// How many run at once: two a processor if nothing is said, as many only hang.
+    #[arg(long, default_value_t = 2 * std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
 }
 

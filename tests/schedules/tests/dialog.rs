@@ -1,8 +1,6 @@
 //! Dialogs under random schedules: whatever races, each side ends once and
 //! nothing is left.
 
-mod schedules;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +8,8 @@ use conversant_schedules::dialog::{Dialogs, Endpoint, Event, Fault, Received, St
 use conversant_schedules::limit::Limit;
 use conversant_schedules::queue::{Lane, Queue};
 use shuttle::thread;
+
+use crate::schedules;
 
 type Notes = Queue<Received<u32>>;
 

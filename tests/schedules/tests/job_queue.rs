@@ -1,8 +1,6 @@
 //! A job queue under random schedules: two agents, a pusher, limits that change, a lease that runs
 //! out, a close.
 
-mod schedules;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +9,8 @@ use conversant_schedules::job_queue::{Counts, JobQueue, Place, Scope};
 use conversant_schedules::limit::Limit;
 use shuttle::sync::Mutex;
 use shuttle::thread;
+
+use crate::schedules;
 
 const JOBS: u32 = 6;
 

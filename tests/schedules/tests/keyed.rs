@@ -1,8 +1,6 @@
 //! Sending by key under random schedules: a group ends while others send to
 //! its key.
 
-mod schedules;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +11,8 @@ use conversant_schedules::limit::Limit;
 use conversant_schedules::queue::Queue;
 use shuttle::sync::Mutex;
 use shuttle::thread;
+
+use crate::schedules;
 
 fn two_senders(capacity: Limit) {
     schedules::explore(move || {

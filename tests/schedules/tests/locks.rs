@@ -1,8 +1,6 @@
 //! A lock table under random schedules: four owners on four resources, in
 //! random order and modes.
 
-mod schedules;
-
 use std::sync::Arc;
 
 use conversant_schedules::lock_table::{LockError, LockTable, Owner, Resource};
@@ -10,6 +8,8 @@ use conversant_schedules::modes::Mode;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Mutex;
 use shuttle::thread;
+
+use crate::schedules;
 
 /// A root, and leaves below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

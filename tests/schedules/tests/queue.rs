@@ -1,7 +1,5 @@
 //! A queue under random schedules: senders, two readers, bumps, room to wait for, a close.
 
-mod schedules;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +8,8 @@ use conversant_schedules::limit::Limit;
 use conversant_schedules::queue::{Conversation, GroupId, Queue, SendReason};
 use shuttle::sync::Mutex;
 use shuttle::thread;
+
+use crate::schedules;
 
 /// What the readers saw of each group.
 #[derive(Default)]

@@ -1,7 +1,5 @@
 //! A scheduler under random schedules: submit, retire, raise and lower.
 
-mod schedules;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,6 +12,8 @@ use conversant_schedules::scheduler::{
 };
 use shuttle::sync::Mutex;
 use shuttle::thread;
+
+use crate::schedules;
 
 /// Who runs now, who ran in which tier, and the most at once.
 #[derive(Default)]

@@ -1,14 +1,14 @@
 //! A semaphore under random schedules: takers of one and of several, a limit
 //! that falls and rises, and a close.
 
-mod schedules;
-
 use std::sync::Arc;
 
 use conversant_schedules::limit::Bypass;
 use conversant_schedules::semaphore::{AcquireError, Semaphore};
 use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::thread;
+
+use crate::schedules;
 
 /// Takes so many, twice; never are more in use than the limit ever was.
 fn take(semaphore: &Semaphore, used: &AtomicU32, count: u32) {

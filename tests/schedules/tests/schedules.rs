@@ -19,7 +19,6 @@ pub fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
 }
 
 /// Waits for all of them.
-#[allow(dead_code, reason = "not every test has threads to wait for")]
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         thread.join().expect("a thread panicked");

@@ -1,0 +1,15 @@
+//! One program for all: most of the time to build one goes into what they share.
+
+// So the example calls it.
+extern crate conversant_schedules as conversant;
+
+mod dialog;
+mod job_queue;
+mod keyed;
+mod locks;
+#[path = "../../../examples/model_checked/src/lib.rs"]
+mod model_checked;
+mod queue;
+mod scheduler;
+mod schedules;
+mod semaphore;
