@@ -78,6 +78,9 @@ fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     let capacity = Limit::AtMost(MOST as u32);
     let queue: Queue<u64> = Queue::builder().capacity(capacity).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    // One group: a snapshot looks at one group after the other, so that it could count a place
+    // twice.
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
     let readers = [(); 2].map(|()| {
         let queue = queue.clone();
         thread::spawn(move || {
@@ -98,7 +101,7 @@ fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     });
     thread::scope(|scope| {
         for _ in 0..3 {
-            let own = lane.conversation().unwrap();
+            let own = group.conversation().unwrap();
             scope.spawn(move || {
                 for n in 1..=EACH {
                     match n % 100 {
