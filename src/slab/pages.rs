@@ -7,7 +7,7 @@
 //!
 //! Invariants, under that lock:
 //! 1. `pages` holds all pages, and `open` those with a free slot, by number.
-//! 2. A page without a value goes, unless it is the only open one.
+//! 2. A page without a value goes, unless it is the only open one and comes before all gaps.
 //! 3. The numbers from `base` to `top` that no page has are in `gaps`, but not the
 //!    last of them: a new page takes the first, or else `top`.
 //! 4. A pair of index and generation is issued once. A slot counts up when its value
@@ -171,8 +171,9 @@ impl<S> Shared<S> {
             }
             header.free.set(header.free.get() | mask);
         }
-        let is_open = header.free.get() != 0;
-        if header.used.get() == 0 && (self.closed || !is_open || self.open.len() > 1) {
+        let is_lowest = self.gaps.first().is_none_or(|&gap| header.number < gap);
+        let is_spare = header.free.get() != 0 && self.open.len() == 1 && is_lowest;
+        if header.used.get() == 0 && (self.closed || !is_spare) {
             // SAFETY: as above.
             unsafe { self.free_page(page) };
         }

@@ -123,6 +123,16 @@ fn numbers_of_pages_that_went_are_used_again() {
 
 /// Numbers are left behind when their generations are used up, also those of pages that went
 /// long before.
+/// Else the numbers before it would be remembered.
+#[test]
+fn the_page_that_stays_comes_before_all_gaps() {
+    let pages = Pages::new();
+    insert(&pages, 1_000).into_iter().for_each(take_out);
+    let one = insert(&pages, 1)[0];
+    assert!(key(one).index() < 128, "{:?}", key(one));
+    take_out(one);
+}
+
 #[test]
 fn generations_begin_again_at_numbers_never_used() {
     let pages = Pages::new();
