@@ -121,8 +121,6 @@ fn numbers_of_pages_that_went_are_used_again() {
     newest.into_iter().for_each(take_out);
 }
 
-/// Numbers are left behind when their generations are used up, also those of pages that went
-/// long before.
 /// Else the numbers before it would be remembered.
 #[test]
 fn the_page_that_stays_comes_before_all_gaps() {
@@ -133,6 +131,8 @@ fn the_page_that_stays_comes_before_all_gaps() {
     take_out(one);
 }
 
+/// Numbers are left behind when their generations are used up, also those of pages that went
+/// long before.
 #[test]
 fn generations_begin_again_at_numbers_never_used() {
     let pages = Pages::new();
