@@ -91,10 +91,11 @@ use self::enter::Enter;
 /// # Cost
 ///
 /// To join the open tier, to enter it and to leave it is one exchange of one word; the last to
-/// leave a tier takes a short lock, and so does a join of another. Opening a tier is O(log t) with
-/// t tiers outstanding, and O(waiters in it). With more than 16,383 tickets of the open tier
-/// outside or inside, everything takes the lock. A tier that nobody waits in costs nothing. Clones
-/// are handles to the same gate.
+/// leave a tier takes a short lock, and so does a join of another. Opening a tier is O(waiters in
+/// it). A tier that joins or is cancelled between others moves those: with t tiers outstanding up
+/// to t / 2, of 16 bytes each. With more than 16,383 tickets of the open tier outside or inside,
+/// everything takes the lock. A tier that nobody waits in costs nothing. Clones are handles to the
+/// same gate.
 ///
 /// All workers write the one word: who has several small tasks of a tier does them with one ticket.
 ///
@@ -156,6 +157,8 @@ struct Shared {
     state: Guarded<State>,
 }
 
+/// The counts come first, on the line of the lock.
+#[repr(C)]
 struct State {
     /// Its counts of the open tier are those of the word, unless that says SLOW.
     tiers: Tiers,

@@ -12,13 +12,12 @@
 //! # Invariants
 //!
 //! 1. A tier is open exactly if something is outstanding; only its tasks run.
-//! 2. `others` holds the outstanding tasks of each tier but the open one, and no zero; it allocates
-//!    nothing while it is empty.
+//! 2. `others` holds the outstanding tasks of each tier but the open one, ascending, and no zero; it
+//!    allocates nothing while it is empty.
 //! 3. `draining` is set exactly if the first tier of `others` is below the open one; then at least
 //!    one task of the open tier runs.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::VecDeque;
 use std::fmt;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -26,15 +25,17 @@ mod tests;
 
 /// The outstanding tasks of each tier, and which tier is open.
 ///
-/// Every method is O(1) while one tier is outstanding, and O(log t) with t tiers. Nothing is
-/// allocated while at most one tier is outstanding, and nothing is kept of a tier that is not.
+/// Every method is O(1) while one tier is outstanding. With t of them, what opens a tier or arrives
+/// in the highest is O(1), and all else O(log t), but for a tier that comes or goes in the middle:
+/// that moves up to t / 2 entries of 16 bytes. Nothing is allocated while at most one tier is
+/// outstanding; what many have taken is given back.
 ///
 /// The caller reports what its tasks do, and starts one only where [`startable`](Self::startable)
 /// says so. A report that cannot be true (the end of a task that does not run, say) fails a debug
 /// assertion; without those it changes nothing.
 #[derive(Default)]
 pub struct Tiers {
-    others: BTreeMap<u32, u64>,
+    others: VecDeque<(u32, u64)>,
     /// Of the open tier.
     waiting: u64,
     /// Of the open tier.
@@ -44,11 +45,14 @@ pub struct Tiers {
     draining: bool,
 }
 
+/// Places that are not worth giving back.
+const FEW: usize = 64;
+
 impl Tiers {
     /// Nothing is outstanding.
     pub const fn new() -> Self {
         Tiers {
-            others: BTreeMap::new(),
+            others: VecDeque::new(),
             waiting: 0,
             running: 0,
             tier: 0,
@@ -84,7 +88,7 @@ impl Tiers {
     #[cfg(test)]
     pub fn lowest(&self) -> Option<u32> {
         if self.draining {
-            self.others.keys().next().copied()
+            self.others.front().map(|&(tier, _)| tier)
         } else {
             self.open()
         }
@@ -96,7 +100,7 @@ impl Tiers {
         if self.open() == Some(tier) {
             self.waiting + self.running
         } else {
-            self.others.get(&tier).copied().unwrap_or(0)
+            self.find(tier).map_or(0, |at| self.others[at].1)
         }
     }
 
@@ -115,13 +119,12 @@ impl Tiers {
     /// Each tier with an outstanding task and how many it has, the open tier first, then ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         let open = self.open().map(|tier| (tier, self.waiting + self.running));
-        open.into_iter()
-            .chain(self.others.iter().map(|(&tier, &count)| (tier, count)))
+        open.into_iter().chain(self.others())
     }
 
     /// The tiers that are not open, and how many tasks of each wait, ascending.
     pub fn others(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.others.iter().map(|(&tier, &count)| (tier, count))
+        self.others.iter().copied()
     }
 
     /// Takes over what has been counted elsewhere: of the open tier, or, if no other has an
@@ -145,7 +148,7 @@ impl Tiers {
             self.waiting += 1;
             return;
         }
-        *self.others.entry(tier).or_insert(0) += 1;
+        self.add_other(tier, 1);
         self.draining |= tier < self.tier;
         self.settle();
     }
@@ -208,6 +211,23 @@ impl Tiers {
         }
     }
 
+    /// Where a tier stands among the others, or where it would.
+    fn find(&self, tier: u32) -> Result<usize, usize> {
+        self.others.binary_search_by_key(&tier, |&(other, _)| other)
+    }
+
+    /// So many more tasks of a tier wait that is not open.
+    fn add_other(&mut self, tier: u32, tasks: u64) {
+        match self.others.back_mut() {
+            Some((last, count)) if *last == tier => *count += tasks,
+            Some((last, _)) if *last > tier => match self.find(tier) {
+                Ok(at) => self.others[at].1 += tasks,
+                Err(at) => self.others.insert(at, (tier, tasks)),
+            },
+            _ => self.others.push_back((tier, tasks)),
+        }
+    }
+
     /// Applies the rule.
     #[inline]
     fn settle(&mut self) {
@@ -221,36 +241,40 @@ impl Tiers {
     #[cold]
     fn open_lowest(&mut self) {
         debug_assert_eq!(self.running, 0);
-        let Some((tier, waiting)) = self.others.pop_first() else {
+        let Some((tier, waiting)) = self.others.pop_front() else {
             return;
         };
         if self.waiting > 0 {
-            self.others.insert(self.tier, self.waiting);
+            self.add_other(self.tier, self.waiting);
         }
         (self.tier, self.waiting, self.draining) = (tier, waiting, false);
-        self.free_when_empty();
+        self.shrink();
     }
 
     #[cold]
     fn leave_other(&mut self, tier: u32) {
-        let Entry::Occupied(mut count) = self.others.entry(tier) else {
+        let Ok(at) = self.find(tier) else {
             debug_assert!(false, "no task of tier {tier} waits");
             return;
         };
-        *count.get_mut() -= 1;
-        if *count.get() > 0 {
+        let (_, count) = &mut self.others[at];
+        *count -= 1;
+        if *count > 0 {
             return;
         }
-        count.remove();
-        let lowest = self.others.keys().next();
-        self.draining = lowest.is_some_and(|&lowest| lowest < self.tier);
-        self.free_when_empty();
+        self.others.remove(at);
+        let lowest = self.others.front();
+        self.draining = lowest.is_some_and(|&(lowest, _)| lowest < self.tier);
+        self.shrink();
     }
 
-    /// An emptied map keeps its last node; a new one has none.
-    fn free_when_empty(&mut self) {
-        if self.others.is_empty() {
-            self.others = BTreeMap::new();
+    /// Gives back what many tiers have left.
+    fn shrink(&mut self) {
+        let (len, capacity) = (self.others.len(), self.others.capacity());
+        if len == 0 {
+            self.others = VecDeque::new();
+        } else if capacity > FEW && len < capacity / 4 {
+            self.others.shrink_to(2 * len);
         }
     }
 }

@@ -59,14 +59,16 @@ impl<G: Handle> Ticket<G> {
     pub(super) fn leave_locked(&self, next: Option<u32>) -> bool {
         let tier = self.tier;
         let shared = self.shared();
-        let mut session = shared.state.lock();
-        let entered = session.pass_on(&shared.word, next).unwrap_or_else(|| {
-            session.change(&shared.word, |tiers| {
+        let mut state = shared.state.lock_plain();
+        let entered = state.pass_on(&shared.word, next).unwrap_or_else(|| {
+            state.change(&shared.word, |tiers| {
                 tiers.finish(tier);
                 next.is_some_and(|next| start(tiers, next))
             })
         });
-        shared.notify(session);
+        if !state.lines.is_empty() {
+            shared.notify(Session::over(state));
+        }
         entered
     }
 

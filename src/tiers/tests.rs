@@ -1,3 +1,5 @@
+mod memory;
+
 use super::Tiers;
 use proptest::prelude::*;
 use std::cmp::Ordering;
