@@ -38,10 +38,11 @@ fn steps_per_microsecond() -> u64 {
     steps * 1_000 / runs.min().expect("some").max(1)
 }
 
-fn forms() -> [(&'static str, IntentLock); 2] {
+fn forms() -> [(&'static str, IntentLock); 3] {
     [
         ("one word", IntentLock::new()),
         ("striped", IntentLock::striped(16)),
+        ("striped for readers", IntentLock::striped_for_readers(16)),
     ]
 }
 

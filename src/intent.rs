@@ -22,8 +22,8 @@
 
 // State: one word (`word`) with the number of holders of each mode; those who
 // wait, in the queue of a turnstile (`turnstile.rs`), which says how they are
-// served. Where there are stripes (`stripes`), IS and IX are counted there as
-// long as nobody holds or wants more. Holders that do not fit in their count of
+// served. Where there are stripes (`stripes`), IS and one more mode are counted there as
+// long as nobody holds or wants others. Holders that do not fit in their count of
 // the word spill: they are counted under the lock of the queue, and all who want
 // anything look there.
 //
@@ -36,8 +36,8 @@
 // 1. No two conflicting modes are held at once, and what the word, the stripes
 //    and the spill say is what is held or granted.
 // 2. What is held outside the word is seen by all who mind: SLOW is set, or
-//    nothing but IS and IX is, in stripes, and OPEN is set. OPEN means that
-//    nobody holds or waits for more than IX.
+//    nothing but the modes of the stripes is, in these, and OPEN is set. OPEN
+//    means that nobody holds or waits for another mode.
 // 3. One in the queue takes only what conflicts with nobody ahead of it.
 // 4. Conversions that wait can always go on when those go that do not wait: of
 //    two that conflict with each other the later was refused, and longer cycles
@@ -65,7 +65,7 @@ pub use self::error::{Deadlock, NotWeaker, WouldBlock};
 pub use self::guard::{Guard, OwnedGuard};
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
-use self::bits::{OPEN, is_strong};
+use self::bits::OPEN;
 use self::claim::{Claim, Elsewhere};
 use self::stripes::{Left, Stripes};
 use self::word::Word;
@@ -198,9 +198,31 @@ impl IntentLock {
     /// ```
     #[must_use]
     pub fn striped(stripes: usize) -> Self {
+        Self::striped_with(stripes, Mode::Ix)
+    }
+
+    /// As [`striped`](Self::striped), for a resource that many threads want IS or S of at once:
+    /// read by all, and rarely changed. Whoever wants U, IX, SIX or X pays.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    ///
+    /// let settings = IntentLock::striped_for_readers(16);
+    /// let reading = settings.lock(Mode::S).wait();
+    /// assert!(settings.try_lock(Mode::S).is_ok() && settings.try_lock(Mode::Ix).is_err());
+    /// drop(reading);
+    /// assert!(settings.try_lock(Mode::X).is_ok());
+    /// ```
+    #[must_use]
+    pub fn striped_for_readers(stripes: usize) -> Self {
+        Self::striped_with(stripes, Mode::S)
+    }
+
+    fn striped_with(stripes: usize, wide: Mode) -> Self {
         Self {
             word: Word::new(OPEN),
-            stripes: Some(Stripes::new(stripes)),
+            stripes: Some(Stripes::new(stripes, wide)),
             ..Self::new()
         }
     }
@@ -277,11 +299,8 @@ impl IntentLock {
     #[inline(always)]
     fn take(&self, mode: Mode) -> Option<Place> {
         let now = self.word.load();
-        if now.is_open()
-            && !is_strong(mode)
-            && let Some(stripes) = &self.stripes
-        {
-            return self.take_in_stripe(stripes, mode);
+        if now.is_open() {
+            return self.take_in_stripe(mode);
         }
         self.word.take(now, mode, None).then_some(Place::Word)
     }
@@ -295,7 +314,8 @@ impl IntentLock {
     }
 
     #[inline]
-    fn take_in_stripe(&self, stripes: &Stripes, mode: Mode) -> Option<Place> {
+    fn take_in_stripe(&self, mode: Mode) -> Option<Place> {
+        let stripes = self.stripes.as_ref().filter(|stripes| stripes.take(mode))?;
         let stripe = stripes.own();
         let room = stripes.enter(stripe, mode);
         if room && self.word.is_open_still() {
@@ -328,7 +348,7 @@ impl IntentLock {
             (Place::Stripe(stripe), Some(stripes)) => self.leave_stripe(stripes, stripe, mode),
             (Place::Word, Some(stripes)) => {
                 let released = match stripes.are_wanted(mode) {
-                    true => self.word.release_and_open(mode),
+                    true => self.word.release_and_open(mode, stripes.wide()),
                     false => self.word.release(mode),
                 };
                 if released == Released::Serve {

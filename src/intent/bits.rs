@@ -9,10 +9,10 @@
 //!
 //! Three counts and three bits say how many hold which mode here. SLOW: more may
 //! be held than stands here, and who wants anything looks under the lock. OPEN:
-//! IS and IX may be taken in a stripe, and whoever wants more shuts first.
+//! IS and one more mode may be taken in a stripe; whoever wants another shuts first.
 //!
 //! Who may change what: held modes and `overtakings` up, whoever takes; held
-//! modes down, and OPEN set where nobody holds or wants more than IX, whoever
+//! modes down, and OPEN set where nobody holds or wants other modes, whoever
 //! releases; all else under the queue's lock.
 
 use std::fmt;
@@ -43,8 +43,8 @@ const FIELD: [u64; 6] = [
 /// What must not be in the word when a mode is taken.
 const AGAINST: [u64; 6] = against();
 
-/// What holders of more than IX leave in the word.
-const STRONG: u64 = FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
+/// What holders leave in the word.
+const HELD: u64 = FIELD[0] | FIELD[1] | FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
 
 const fn against() -> [u64; 6] {
     let mut against = [0; 6];
@@ -58,17 +58,9 @@ const fn against() -> [u64; 6] {
             }
             j += 1;
         }
-        if is_strong(mode) {
-            against[mode as usize] |= OPEN;
-        }
         i += 1;
     }
     against
-}
-
-/// Whether a mode is for the word alone, and pays where there are stripes.
-pub(super) const fn is_strong(mode: Mode) -> bool {
-    !matches!(mode, Mode::Is | Mode::Ix)
 }
 
 /// What the word said at one moment.
@@ -80,6 +72,8 @@ pub(super) struct Ask {
     pub(super) mode: Mode,
     /// What it holds in the word, and gives for it.
     pub(super) own: Option<Mode>,
+    /// The stripes do not take it.
+    pub(super) shuts: bool,
     /// The set of modes that others hold outside the word.
     pub(super) elsewhere: u8,
 }
@@ -118,7 +112,8 @@ impl Bits {
 
     /// Whether what is asked for can be granted beside all that others hold.
     pub(super) fn grants(self, ask: Ask) -> bool {
-        ask.mode.conflicts() & ask.elsewhere == 0 && self.without(ask.own).admits(ask.mode)
+        let in_word = self.without(ask.own).admits(ask.mode) && !(ask.shuts && self.is_open());
+        in_word && ask.mode.conflicts() & ask.elsewhere == 0
     }
 
     pub(super) fn granted(self, ask: Ask) -> Option<(Self, Place)> {
@@ -144,19 +139,20 @@ impl Bits {
             return None;
         }
         let taken = Self(rest.0 + ONE[mode as usize]);
-        if self.0 & (WAITERS | SLOW) == 0 {
+        if self.0 & (WAITERS | SLOW | OPEN) == 0 {
             return Some(taken);
         }
-        // What a conversion overtakes is seen under the lock.
-        if self.is_slow() || own.is_some() {
+        // Stripes are shut, and what a conversion overtakes is seen, under the lock.
+        if self.0 & (SLOW | OPEN) != 0 || own.is_some() {
             return None;
         }
         taken.overtaken(bypass)
     }
 
-    /// Stripes open where nobody holds or wants more than IX.
-    pub(super) fn reopened(self) -> Self {
-        let shut = self.0 & (STRONG | WAITERS | SLOW) != 0;
+    /// Stripes that take IS and `wide` open where nobody holds another mode, or waits.
+    pub(super) fn reopened(self, wide: Mode) -> Self {
+        let others = HELD & !(FIELD[Mode::Is as usize] | FIELD[wide as usize]);
+        let shut = self.0 & (others | WAITERS | SLOW) != 0;
         if shut { self } else { Self(self.0 | OPEN) }
     }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::claim::{Claim, Own};
 use super::error::{Deadlock, NotWeaker, WouldBlock};
-use super::stripes::Left;
+use super::stripes::{Left, Stripes};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
@@ -160,8 +160,8 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
                 stripes.weaken(stripe) == Left::Marked
             }
             Place::Word => {
-                let open = lock.stripes.is_some();
-                match lock.word.weaken(from, to, open) {
+                let wide = lock.stripes.as_ref().map(Stripes::wide);
+                match lock.word.weaken(from, to, wide) {
                     None => return self.weaken_under_the_lock(from, to),
                     Some(released) => released == Released::Serve,
                 }

@@ -259,28 +259,42 @@ fn striped_weak_against_strong() {
     });
 }
 
-/// The same without anybody who waits, in every interleaving.
-#[test]
-fn striped_handshake() {
-    explore("intent_striped_handshake", None, || {
-        let lock = lock(Some(1), 1);
+/// The same without anybody who waits, in every interleaving: one takes `weak` in a stripe, one
+/// `strong` in the word.
+fn handshake(name: &str, lock: fn() -> IntentLock, weak: Mode, strong: Mode) {
+    explore(name, None, move || {
+        let lock = Arc::new(lock());
         let holders = Arc::new(AtomicUsize::new(0));
-        let (weak, its) = (lock.clone(), holders.clone());
-        let weak = spawn(move || {
-            if let Ok(guard) = weak.try_lock(Mode::Ix) {
-                assert_eq!(its.fetch_add(1, Ordering::Relaxed), 0);
-                its.fetch_sub(1, Ordering::Relaxed);
+        let hold = |lock: &IntentLock, holders: &AtomicUsize, mode| {
+            if let Ok(guard) = lock.try_lock(mode) {
+                assert_eq!(holders.fetch_add(1, Ordering::Relaxed), 0);
+                holders.fetch_sub(1, Ordering::Relaxed);
                 drop(guard);
             }
-        });
-        if let Ok(guard) = lock.try_lock(Mode::S) {
-            assert_eq!(holders.fetch_add(1, Ordering::Relaxed), 0);
-            holders.fetch_sub(1, Ordering::Relaxed);
-            drop(guard);
-        }
-        weak.join().unwrap();
+        };
+        let (other, its) = (lock.clone(), holders.clone());
+        let other = spawn(move || hold(&other, &its, weak));
+        hold(&lock, &holders, strong);
+        other.join().unwrap();
         is_idle(&lock);
     });
+}
+
+#[test]
+fn striped_handshake() {
+    let lock = || IntentLock::striped(1);
+    handshake("intent_striped_handshake", lock, Mode::Ix, Mode::S);
+}
+
+#[test]
+fn striped_handshake_of_readers() {
+    let lock = || IntentLock::striped_for_readers(1);
+    handshake(
+        "intent_striped_handshake_of_readers",
+        lock,
+        Mode::S,
+        Mode::Ix,
+    );
 }
 
 /// IX leaves its stripe while X and S wait for it: the mark is seen.

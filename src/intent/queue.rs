@@ -12,7 +12,7 @@
 use std::ops::Deref;
 use std::task::Waker;
 
-use super::bits::{Ask, is_strong};
+use super::bits::Ask;
 use super::claim::{Claim, Elsewhere, Queue, set_of};
 use super::error::Deadlock;
 use super::guard::Guard;
@@ -240,11 +240,12 @@ impl IntentLock {
 
     fn enter(&self, queue: &mut Queue, claim: Claim, waits: bool) -> AdmissionOf<Self> {
         let overtakes = queue.asked_ahead_of_new(claim) & claim.ask.conflicts() != 0;
-        if !is_strong(claim.ask) {
+        let shuts = self.shuts(claim.ask);
+        if !shuts {
             self.reopen(queue.state);
         }
         loop {
-            if is_strong(claim.ask) && self.stripes.is_some() && self.word.shut() {
+            if shuts && self.word.shut() {
                 Stripes::after_shutting();
             }
             let ask = self.ask(queue.state, claim);
@@ -265,6 +266,7 @@ impl IntentLock {
         Ask {
             mode: claim.ask,
             own: claim.own_in(Place::Word),
+            shuts: self.shuts(claim.ask),
             elsewhere: self.elsewhere(spill).modes(claim.own_in(Place::Spill)),
         }
     }
@@ -279,7 +281,7 @@ impl IntentLock {
         if let Some(stripes) = &self.stripes {
             let inside = stripes.held_and_marked();
             elsewhere.0[Mode::Is as usize] += inside.is;
-            elsewhere.0[Mode::Ix as usize] += inside.ix;
+            elsewhere.0[stripes.wide() as usize] += inside.wide;
         }
         if elsewhere.is_empty() {
             self.word.all_here();
@@ -287,16 +289,24 @@ impl IntentLock {
         elsewhere
     }
 
-    /// Opens the stripes, if nobody holds or wants more than IX.
+    /// Whether stripes must be shut before this is taken.
+    fn shuts(&self, mode: Mode) -> bool {
+        let stripes = self.stripes.as_ref();
+        stripes.is_some_and(|stripes| !stripes.take(mode))
+    }
+
+    /// Opens the stripes, if nobody holds or wants what they do not take.
     fn reopen(&self, spill: Elsewhere) {
-        if self.stripes.is_some() && spill.is_empty() {
-            self.word.reopen();
+        if let Some(stripes) = &self.stripes
+            && spill.is_empty()
+        {
+            self.word.reopen(stripes.wide());
         }
     }
 
     /// A conversion is counted in the word. Nobody gets between the two counts
     /// who minds: while one is in a stripe, the word is open or slow, and who
-    /// wants more than IX needs the lock.
+    /// wants what stripes do not take needs the lock.
     fn move_out_of_stripe(&self, spill: &mut Elsewhere, claim: &mut Claim) {
         let (Some(own), Some(stripes)) = (&mut claim.own, &self.stripes) else {
             return;

@@ -93,7 +93,7 @@ impl IntentLock {
         if let Some(stripes) = &self.stripes {
             let inside = stripes.held();
             held[Mode::Is as usize] += inside.is;
-            held[Mode::Ix as usize] += inside.ix;
+            held[stripes.wide() as usize] += inside.wide;
         }
         held
     }

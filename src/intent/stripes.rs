@@ -1,22 +1,24 @@
-//! The stripes of a hot lock: IS and IX taken in a line of cache of one's own.
+//! The stripes of a hot lock: IS and one more mode, IX or S, taken in a line of cache of one's
+//! own.
 //!
-//! State: in each stripe how many hold IS and IX there, and a mark.
+//! State: which mode that is, the *wide* one; in each stripe how many hold it and IS there, and a
+//! mark.
 //!
 //! ```text
 //!   63          32 31          1    0
 //!  +--------------+-------------+--------+
-//!  |      IX      |     IS      | MARKED |
+//!  |     wide     |     IS      | MARKED |
 //!  +--------------+-------------+--------+
 //! ```
 //!
-//! Protocol: who wants IS or IX counts itself in its stripe, and looks whether
+//! Protocol: who wants one of the two counts itself in its stripe, and looks whether
 //! the word is open still. If so it has it; if not it takes itself out again and
-//! goes by the word. Who wants more shuts the word, under the lock, and looks
+//! goes by the word. Who wants another mode shuts the word, under the lock, and looks
 //! through the stripes. What it finds there is held, like what the word says, and
 //! becomes only less while the word is shut. It marks each such stripe; who
 //! leaves a marked stripe, also without ever having had it, serves the line. Once
 //! all have been seen empty, everything stands in the word, and stays there until
-//! IS and IX have been released from it a number of times with nothing more in
+//! the two have been released from it a number of times with no other mode in
 //! between: the last of those opens the word.
 //!
 //! Memory ordering: taking and shutting are each a write and a read of what the
@@ -44,14 +46,13 @@
 //! and w2 do in its place rests on the argument above.
 //!
 //! - Leaving a stripe is Release and pairs with the Acquire of s3: what was done
-//!   under IX is seen by whoever finds the stripe empty. All writes are
+//!   in a stripe is seen by whoever finds the stripe empty. All writes are
 //!   read-modify-writes, so that the release sequence of each leave goes on.
 //! - w2 is an Acquire, too, and pairs with the Release of the release that opened: what
-//!   was done under the stronger mode is seen in the stripe.
+//!   was done under the other mode is seen in the stripe.
 //! - Marking and leaving meet in one word, the stripe: the leave comes before
 //!   the mark, which then finds it gone, or after it, and sees the mark.
 
-use super::bits::is_strong;
 use crate::modes::Mode;
 use crate::sync::{
     Apart, AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, thread_number,
@@ -59,7 +60,7 @@ use crate::sync::{
 
 const MARKED: u64 = 1;
 const IS: u64 = 1 << 1;
-const IX: u64 = 1 << 32;
+const WIDE: u64 = 1 << 32;
 
 /// The count at which a stripe is full. So far below what fits that those who
 /// find it full, and leave again, cannot make it wrap.
@@ -70,7 +71,8 @@ const MOST: usize = 1024;
 
 pub(super) struct Stripes {
     all: Box<[Apart<AtomicU64>]>,
-    /// Releases of IS and IX from the word since one of more; some may be missed.
+    wide: Mode,
+    /// Releases of IS and the wide mode from the word since one of another; some may be missed.
     weak: AtomicU32,
 }
 
@@ -90,29 +92,40 @@ pub(super) enum Left {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InStripes {
     pub(super) is: u64,
-    pub(super) ix: u64,
+    pub(super) wide: u64,
 }
 
 const fn one(mode: Mode) -> u64 {
     match mode {
         Mode::Is => IS,
-        _ => IX,
+        _ => WIDE,
     }
 }
 
 const fn counts(value: u64) -> InStripes {
     InStripes {
-        is: (value % IX) / IS,
-        ix: value / IX,
+        is: (value % WIDE) / IS,
+        wide: value / WIDE,
     }
 }
 
 impl Stripes {
-    pub(super) fn new(stripes: usize) -> Self {
+    /// `wide` and IS are compatible, with themselves too.
+    pub(super) fn new(stripes: usize, wide: Mode) -> Self {
         let stripes = stripes.clamp(1, MOST).next_power_of_two();
         let all = (0..stripes).map(|_| Apart(AtomicU64::new(0))).collect();
         let weak = AtomicU32::new(0);
-        Self { all, weak }
+        Self { all, wide, weak }
+    }
+
+    pub(super) fn wide(&self) -> Mode {
+        self.wide
+    }
+
+    /// Whether this mode may be taken in one.
+    #[inline]
+    pub(super) fn take(&self, mode: Mode) -> bool {
+        mode == Mode::Is || mode == self.wide
     }
 
     pub(super) fn len(&self) -> usize {
@@ -130,7 +143,7 @@ impl Stripes {
     pub(super) fn are_wanted(&self, mode: Mode) -> bool {
         // Relaxed, and lossy: nothing but the cost depends on it.
         let seen = self.weak.load(Ordering::Relaxed);
-        let weak = if is_strong(mode) { 0 } else { seen + 1 };
+        let weak = if self.take(mode) { seen + 1 } else { 0 };
         if weak < PATIENCE {
             if weak != seen {
                 self.weak.store(weak, Ordering::Relaxed);
@@ -151,8 +164,8 @@ impl Stripes {
             .0
             .fetch_add(one(mode), Ordering::SeqCst);
         model_fence();
-        let InStripes { is, ix } = counts(before);
-        is.max(ix) < FULL
+        let InStripes { is, wide } = counts(before);
+        is.max(wide) < FULL
     }
 
     #[inline]
@@ -160,9 +173,9 @@ impl Stripes {
         self.change(stripe, one(mode))
     }
 
-    /// IX there becomes IS.
+    /// The wide mode there becomes IS.
     pub(super) fn weaken(&self, stripe: u32) -> Left {
-        self.change(stripe, IX - IS)
+        self.change(stripe, WIDE - IS)
     }
 
     #[inline]
@@ -203,11 +216,11 @@ impl Stripes {
     }
 
     fn sum(&self, read: impl Fn(&Apart<AtomicU64>) -> u64) -> InStripes {
-        let mut sum = InStripes { is: 0, ix: 0 };
+        let mut sum = InStripes { is: 0, wide: 0 };
         for stripe in &self.all {
-            let InStripes { is, ix } = counts(read(stripe));
+            let InStripes { is, wide } = counts(read(stripe));
             sum.is += is;
-            sum.ix += ix;
+            sum.wide += wide;
         }
         sum
     }

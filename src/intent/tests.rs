@@ -18,11 +18,12 @@ fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
 }
 
 /// The lock in both forms.
-fn forms() -> [IntentLock; 3] {
+fn forms() -> [IntentLock; 4] {
     [
         IntentLock::new(),
         IntentLock::striped(1),
         IntentLock::striped(4),
+        IntentLock::striped_for_readers(2),
     ]
 }
 

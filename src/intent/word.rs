@@ -9,7 +9,7 @@
 
 use std::ops::Deref;
 
-use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW, is_strong};
+use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::{Ordering, const_fn, model_size, spin_loop};
@@ -94,22 +94,23 @@ impl Word {
         Bits::new(before).after_release(self.bypass)
     }
 
-    /// [`release`](Self::release), and opens the stripes if that may be.
-    pub(super) fn release_and_open(&self, mode: Mode) -> Released {
+    /// [`release`](Self::release), and opens the stripes, which take IS and `wide`, if that may
+    /// be.
+    pub(super) fn release_and_open(&self, mode: Mode, wide: Mode) -> Released {
         // Release: as there, and pairs with the Acquire of `is_open_still`.
         let before = self.update(Ordering::Release, |bits| {
-            Some(bits.without(Some(mode)).reopened())
+            Some(bits.without(Some(mode)).reopened(wide))
         });
         before.map_or(Released::Done, |bits| bits.after_release(self.bypass))
     }
 
     /// Gives `from` back for the weaker `to`, if that fits in the word.
-    pub(super) fn weaken(&self, from: Mode, to: Mode, open: bool) -> Option<Released> {
+    pub(super) fn weaken(&self, from: Mode, to: Mode, wide: Option<Mode>) -> Option<Released> {
         // Release: as in `release_and_open`.
         let before = self.update(Ordering::Release, |bits| {
             let rest = bits.without(Some(from));
             let next = Bits::new(rest.0.checked_add(ONE[to as usize])?);
-            let next = if open { next.reopened() } else { next };
+            let next = wide.map_or(next, |wide| next.reopened(wide));
             (!rest.is_full(to)).then_some(next)
         });
         before.map(|bits| bits.after_release(self.bypass))
@@ -122,7 +123,7 @@ impl Word {
         let mut outcome = Enter::NotNow;
         // Acquire: as in `take`.
         let _ = self.update(Ordering::Acquire, |bits| {
-            if is_strong(ask.mode) && bits.is_open() {
+            if ask.shuts && bits.is_open() {
                 outcome = Enter::Open;
                 return None;
             }
@@ -207,11 +208,11 @@ impl Word {
     }
 
     /// Under the lock, where nothing has spilled: opens the stripes if nobody
-    /// holds or wants more than IX.
-    pub(super) fn reopen(&self) {
+    /// holds or wants another mode than IS and `wide`.
+    pub(super) fn reopen(&self, wide: Mode) {
         // Release: as in `all_here`.
         let _ = self.update(Ordering::Release, |bits| {
-            let next = Bits::new(bits.0 & !SLOW).reopened();
+            let next = Bits::new(bits.0 & !SLOW).reopened(wide);
             (next.is_open() && next != bits).then_some(next)
         });
     }

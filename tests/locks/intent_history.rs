@@ -209,6 +209,7 @@ fn no_pair_that_conflicts_is_ever_granted() {
             IntentLock::new(),
             IntentLock::striped(1),
             IntentLock::striped(4),
+            IntentLock::striped_for_readers(2),
         ];
         for lock in forms.map(|lock| lock.with_bypass(bound)) {
             let history = run(&lock, 4, 500);

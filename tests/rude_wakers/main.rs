@@ -196,7 +196,8 @@ fn a_shutdown_cancels() {
 #[test]
 fn a_guard_is_dropped_whose_conversion_was_forgotten() {
     for on in [Act::Wake, Act::Drop] {
-        for lock in [IntentLock::new(), IntentLock::striped(4)] {
+        let readers = IntentLock::striped_for_readers(4);
+        for lock in [IntentLock::new(), IntentLock::striped(4), readers] {
             let lock = lock.with_bypass(Bypass::AtMost(0));
             let (mut converts, other) = (lock.lock(S).wait(), lock.lock(S).wait());
             std::mem::forget(waits(converts.convert(X)));

@@ -303,6 +303,33 @@ fn stripes_open_again() {
     is_idle(&lock);
 }
 
+/// Those for readers take S, and are shut by IX.
+#[test]
+fn stripes_for_readers_take_s() {
+    let lock = IntentLock::striped_for_readers(4);
+    let place = |mode| lock.lock(mode).wait().own().place;
+    let reading = lock.lock(S).wait();
+    assert!(matches!(reading.own().place, Place::Stripe(_)));
+    assert!(matches!(place(Is), Place::Stripe(_)));
+    assert_eq!(lock.snapshot().held(S), 1);
+    assert!(lock.try_lock(Ix).is_err() && lock.try_lock(Six).is_err());
+    let update = lock.try_lock(U).unwrap();
+    assert_eq!(place(S), Place::Word);
+    drop(reading);
+    assert!(lock.try_lock(Ix).is_err(), "U is held");
+    drop(update);
+    assert_eq!(place(Ix), Place::Word);
+    for _ in 0..PATIENCE {
+        assert_eq!(place(S), Place::Word);
+    }
+    let mut again = lock.lock(S).wait();
+    assert!(matches!(again.own().place, Place::Stripe(_)));
+    again.downgrade(Is).unwrap();
+    assert!(lock.try_lock(Ix).is_ok() && lock.try_lock(X).is_err());
+    drop(again);
+    is_idle(&lock);
+}
+
 /// A waker that is replaced, and one that is left when its wait is dropped, go
 /// under no lock: here they look at it.
 #[test]

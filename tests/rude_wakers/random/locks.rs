@@ -95,11 +95,12 @@ async fn locks(stage: &Stage, lock: &Arc<IntentLock>) {
 #[test]
 fn intent_locks() {
     seeds(|seed| {
-        let lock = match seed % 2 {
+        let lock = match seed % 3 {
             0 => IntentLock::new(),
-            _ => IntentLock::striped(2),
+            1 => IntentLock::striped(2),
+            _ => IntentLock::striped_for_readers(2),
         };
-        let lock = Arc::new(lock.with_bypass(bypass(seed / 2)));
+        let lock = Arc::new(lock.with_bypass(bypass(seed / 3)));
         let actor = |stage| Box::pin(locks(stage, &lock)) as _;
         run(seed, actor, |_| false, &mut None);
         let left = lock.snapshot();

@@ -25,6 +25,7 @@ use crate::work::{Draw, work};
 const TABLE: &str = "conversant LockTable, by key";
 const HANDLE: &str = "conversant IntentLock";
 const STRIPES: &str = "conversant IntentLock, striped";
+const READERS: &str = "conversant IntentLock, striped for readers";
 const OWNERS: &str = "conversant LockTable, an owner each";
 const RENEWED: &str = "conversant LockTable, owner renewed";
 const WORD: &str = "count word";
@@ -87,12 +88,12 @@ pub fn cells() -> Vec<Cell> {
         let cell = root("L1", title, same(1, mode, 0)).target(TABLE, 0.85, MANAGER);
         cells.push(cell.target(HANDLE, 1.1, WORD));
     }
-    for (mode, title) in [
-        (s, "S-S, two threads, held 0"),
-        (ix, "IX-IX, two threads, held 0"),
+    for (mode, stripes, title) in [
+        (s, READERS, "S-S, two threads, held 0"),
+        (ix, STRIPES, "IX-IX, two threads, held 0"),
     ] {
         let cell = root("L2", title, same(2, mode, 0)).target(TABLE, 1.1, WORD);
-        cells.push(cell.target(HANDLE, 1.1, WORD).absolute(STRIPES, 10.0));
+        cells.push(cell.target(HANDLE, 1.1, WORD).absolute(stripes, 10.0));
     }
     cells.push(
         root("L3", "IX-IX, two threads, held 1 us", same(2, ix, 1_000))
@@ -108,7 +109,8 @@ pub fn cells() -> Vec<Cell> {
         root("L4", "phases of 64 S and 64 IX, two threads", phases)
             .target(TABLE, 1.1, PARKING_LOT)
             .target(HANDLE, 1.1, PARKING_LOT)
-            .target(STRIPES, 1.5, PARKING_LOT),
+            .target(STRIPES, 1.5, PARKING_LOT)
+            .target(READERS, 1.5, PARKING_LOT),
     );
     for (hold, times, title) in [
         (0, 1.3, "X, two threads, held 0"),
@@ -146,6 +148,10 @@ fn on_root(shape: Shape) -> Vec<Entry> {
         entry(MANAGER, Role::Peer, Naive::default(), shape),
         entry("lockable", Role::Peer, Lockable::default(), shape),
     ];
+    if matches!(shape.script, Script::Same(Mode::S) | Script::Phases) {
+        let lock = IntentLock::striped_for_readers(8);
+        all.push(entry(READERS, Role::Ours, lock, shape));
+    }
     if exclusive {
         all.push(entry(MUTEX, Role::Peer, parking_lot::Mutex::new(()), shape));
     }
