@@ -6,7 +6,7 @@ use super::state::start;
 use super::word::Fast;
 use super::{Handle, Ticket, TierGate};
 use crate::sync::spin_loop;
-use crate::wait::{Op, back_off, sealed};
+use crate::wait::{AT_ONCE, Op, back_off, sealed};
 
 /// The wait of [`Ticket::enter`].
 #[derive(Debug)]
@@ -27,8 +27,8 @@ impl<'a, G: Handle> Enter<'a, G> {
             spin_loop();
             word.load().admits(tier).then_some(())
         };
-        // It only reads: so without a pause, and with a look at the clock now and then.
-        back_off(1, || true, || (0..32).find_map(open)).is_some()
+        // With a look at the clock now and then.
+        back_off(AT_ONCE, || true, || (0..32).find_map(open)).is_some()
     }
 }
 

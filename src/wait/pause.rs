@@ -8,12 +8,18 @@ use crate::sync::{model_size, spin_loop, yield_now};
 /// instruction takes from 4 to 140 cycles. The model does not spin.
 pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
-/// The most pauses between two looks, where a look takes the line away from those
-/// who could help.
-pub(crate) const SELDOM: u32 = 64;
+/// The first pauses before a look, and the most.
+pub(crate) type Pauses = (u32, u32);
 
-/// The most pauses between two looks, where one that finds nothing only reads.
-pub(crate) const OFTEN: u32 = 4;
+/// Where a look takes the line away from those who could help. After fewer pauses, two threads
+/// that do nothing but take and release take the line from each other too often.
+pub(crate) const SELDOM: Pauses = (6, 64);
+
+/// Where one that finds nothing only reads.
+pub(crate) const OFTEN: Pauses = (1, 4);
+
+/// Where all is done within the look.
+pub(crate) const AT_ONCE: Pauses = (1, 1);
 
 /// The first pauses are too short to be timed: reading the clock takes as long.
 const UNTIMED: u32 = 16;
@@ -22,24 +28,24 @@ const UNTIMED: u32 = 16;
 /// threads run before it gives up.
 #[cold]
 pub(crate) fn back_off<T>(
-    most_pauses: u32,
+    (first, most): Pauses,
     worth: impl Fn() -> bool,
     mut look: impl FnMut() -> Option<T>,
 ) -> Option<T> {
     if BACK_OFF.is_zero() {
         return None;
     }
-    let (mut start, mut pauses) = (None, 1);
+    let (mut start, mut pauses) = (None, first);
     while worth() {
         (0..pauses).for_each(|_| spin_loop());
         if let Some(found) = look() {
             return Some(found);
         }
-        let timed = pauses >= most_pauses.min(UNTIMED);
+        let timed = pauses >= most.min(UNTIMED);
         if timed && start.get_or_insert_with(Instant::now).elapsed() >= BACK_OFF {
             break;
         }
-        pauses = most_pauses.min(pauses * 2);
+        pauses = most.min(pauses * 2);
     }
     (0..3).find_map(|_| {
         yield_now();
