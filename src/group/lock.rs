@@ -106,7 +106,7 @@ impl<T> Lock<T> {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        let mut spins = 1;
+        let mut spins = FIRST_SPINS;
         loop {
             if spins <= MOST_SPINS {
                 (0..spins).for_each(|_| spin_loop());
@@ -122,7 +122,11 @@ impl<T> Lock<T> {
     }
 }
 
-/// About a microsecond in sum, before the processor is given away.
+/// A look takes the line from the holder: not at once, or two threads that want the lock all the
+/// time pass the line to and fro.
+const FIRST_SPINS: usize = crate::sync::model_size(4, 1);
+
+/// Some microseconds in sum, before the processor is given away.
 const MOST_SPINS: usize = crate::sync::model_size(64, 1);
 
 /// The value, until it is dropped.
