@@ -82,7 +82,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
-    pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off},
+    pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off, lost},
     session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
 };
 

@@ -12,11 +12,8 @@ use std::ops::Deref;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::{Ordering, const_fn, model_size, spin_loop};
+use crate::sync::{Ordering, const_fn};
 use crate::turnstile::{self, Released};
-
-/// The model has enough to explore without.
-const PAUSE: bool = model_size(1, 0) == 1;
 
 /// What came of a look by one who was not in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,24 +63,12 @@ impl Word {
     /// has not the lock, and has seen the word like this.
     #[inline]
     #[must_use]
-    pub(super) fn take(&self, mut now: Bits, mode: Mode, own: Option<Mode>) -> bool {
-        loop {
-            let Some(next) = now.taken(mode, own, self.bypass) else {
-                return false;
-            };
-            // Acquire: pairs with the Release of `release` and `weaken`.
-            let (ok, lost) = (Ordering::Acquire, Ordering::Relaxed);
-            match self.bits.compare_exchange_weak(now.0, next.0, ok, lost) {
-                Ok(_) => return true,
-                Err(other) if !PAUSE => now = Bits::new(other),
-                Err(_) => {
-                    // The first gets more done while it has the cache line than if that went
-                    // to and fro.
-                    spin_loop();
-                    now = self.load();
-                }
-            }
-        }
+    pub(super) fn take(&self, now: Bits, mode: Mode, own: Option<Mode>) -> bool {
+        // Acquire: pairs with the Release of `release` and `weaken`.
+        let taken = self.update_from(now, Ordering::Acquire, |bits| {
+            bits.taken(mode, own, self.bypass)
+        });
+        taken.is_some()
     }
 
     /// Gives `mode` back.

@@ -17,6 +17,7 @@
 
 use crate::limit::Bypass;
 use crate::sync::{AtomicU64, Ordering, const_fn};
+use crate::wait::lost;
 
 /// Somebody is in the queue.
 pub(crate) const WAITERS: u64 = 1;
@@ -140,9 +141,19 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
     pub(crate) fn update(
         &self,
         success: Ordering,
+        change: impl FnMut(Bits<OVERTAKINGS>) -> Option<Bits<OVERTAKINGS>>,
+    ) -> Option<Bits<OVERTAKINGS>> {
+        self.update_from(self.load(), success, change)
+    }
+
+    /// [`update`](Self::update) by one who has seen the word like this.
+    #[inline]
+    pub(crate) fn update_from(
+        &self,
+        mut now: Bits<OVERTAKINGS>,
+        success: Ordering,
         mut change: impl FnMut(Bits<OVERTAKINGS>) -> Option<Bits<OVERTAKINGS>>,
     ) -> Option<Bits<OVERTAKINGS>> {
-        let mut now = self.load();
         loop {
             let next = change(now)?;
             let exchanged =
@@ -150,6 +161,7 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
                     .compare_exchange_weak(now.0, next.0, success, Ordering::Relaxed);
             match exchanged {
                 Ok(_) => return Some(now),
+                Err(_) if lost() => now = self.load(),
                 Err(other) => now = Bits(other),
             }
         }

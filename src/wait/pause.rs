@@ -24,6 +24,16 @@ pub(crate) const AT_ONCE: Pauses = (1, 1);
 /// The first pauses are too short to be timed: reading the clock takes as long.
 const UNTIMED: u32 = 16;
 
+/// An exchange was lost: whoever won gets more done while it has the cache line to itself than if
+/// that went to and fro. Says whether the loser is to load anew what it found, since time has
+/// passed; a model has enough to explore without.
+#[cold]
+pub(crate) fn lost() -> bool {
+    const PAUSES: usize = model_size(4, 0);
+    (0..PAUSES).for_each(|_| spin_loop());
+    PAUSES > 0
+}
+
 /// Looks for a moment, ever less often, while that is worth it, and lets other
 /// threads run before it gives up.
 #[cold]
