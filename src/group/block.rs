@@ -15,6 +15,14 @@ use super::magazines::{self, BYTES, Unit};
 /// Behind the places of so many blocks, further ones are larger.
 const SHALLOW: u32 = 16;
 
+/// Where the memory of a block is from.
+enum Memory {
+    /// Of this size, from the magazines.
+    Pooled(usize),
+    /// From the allocator.
+    Own(Layout),
+}
+
 /// A block, at its head. The address has four low bits that are free.
 #[repr(C, align(16))]
 pub(super) struct Block<T> {
@@ -93,28 +101,32 @@ impl<T> Block<T> {
         None
     }
 
-    /// Of a block too large for a magazine, and where its head is.
-    fn layout(places: u8) -> (Layout, usize) {
+    /// The memory of a block with so many places, and where its head is.
+    #[inline]
+    fn memory(places: u8) -> (Memory, usize) {
+        if let Some(size) = Self::size(places) {
+            return (Memory::Pooled(size), BYTES[size] - size_of::<Self>());
+        }
         let messages = Layout::array::<T>(places.into());
         let whole = messages.and_then(|messages| messages.extend(Layout::new::<Self>()));
-        whole.expect("a block fits the memory")
+        let (layout, to_head) = whole.expect("a block fits the memory");
+        (Memory::Own(layout), to_head)
     }
 
     /// A block of its own, without messages.
     fn new(places: u8) -> *mut Self {
-        let size = Self::size(places);
-        let (layout, mut to_head) = Self::layout(places);
-        let start: *mut u8 = match size {
-            Some(size) => Box::into_raw(magazines::get(size)).cast(),
-            // SAFETY: the head alone makes the size more than nothing.
-            None => unsafe { alloc::alloc(layout) },
+        let (memory, to_head) = Self::memory(places);
+        let start: *mut u8 = match memory {
+            Memory::Pooled(size) => Box::into_raw(magazines::get(size)).cast(),
+            Memory::Own(layout) => {
+                // SAFETY: the head alone makes the size more than nothing.
+                let start = unsafe { alloc::alloc(layout) };
+                if start.is_null() {
+                    alloc::handle_alloc_error(layout);
+                }
+                start
+            }
         };
-        if start.is_null() {
-            alloc::handle_alloc_error(layout);
-        }
-        if let Some(size) = size {
-            to_head = BYTES[size] - size_of::<Self>();
-        }
         let block = start.wrapping_add(to_head).cast::<Self>();
         let head = Self {
             next: block,
@@ -135,19 +147,15 @@ impl<T> Block<T> {
     pub(super) unsafe fn free(block: *mut Self) {
         // SAFETY: it is a block, and was allocated so for so many places.
         unsafe {
-            let places = (*block).places;
-            let start = |to_head| block.byte_sub(to_head);
-            match Self::size(places) {
-                Some(size) => {
-                    let start = start(BYTES[size] - size_of::<Self>());
+            let (memory, to_head) = Self::memory((*block).places);
+            let start = block.byte_sub(to_head);
+            match memory {
+                Memory::Pooled(size) => {
                     let units = magazines::units(size);
                     let memory = ptr::slice_from_raw_parts_mut(start.cast(), units);
                     magazines::put(size, Box::from_raw(memory));
                 }
-                None => {
-                    let (layout, to_head) = Self::layout(places);
-                    alloc::dealloc(start(to_head).cast(), layout);
-                }
+                Memory::Own(layout) => alloc::dealloc(start.cast(), layout),
             }
         }
     }
