@@ -46,6 +46,21 @@ const AGAINST: [u64; 6] = against();
 /// What holders leave in the word.
 const HELD: u64 = FIELD[0] | FIELD[1] | FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
 
+/// What is in the word if a taker must look closer: beside what is against its mode, somebody who
+/// waits, other places, and a count that is half full.
+const CLOSER: [u64; 6] = closer();
+
+const fn closer() -> [u64; 6] {
+    let mut closer = AGAINST;
+    let mut i = 0;
+    while i < 6 {
+        let half = FIELD[i] & !(FIELD[i] >> 1);
+        closer[i] |= half | WAITERS | SLOW | OPEN;
+        i += 1;
+    }
+    closer
+}
+
 const fn against() -> [u64; 6] {
     let mut against = [0; 6];
     let mut i = 0;
@@ -134,6 +149,14 @@ impl Bits {
     /// `own`, overtaking whoever waits.
     #[inline]
     pub(super) fn taken(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
+        let rest = self.without(own);
+        if rest.0 & CLOSER[mode as usize] == 0 {
+            return Some(Self(rest.0 + ONE[mode as usize]));
+        }
+        self.taken_at_closer_look(mode, own, bypass)
+    }
+
+    fn taken_at_closer_look(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
         let rest = self.without(own);
         if !rest.admits(mode) || rest.is_full(mode) {
             return None;
