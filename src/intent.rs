@@ -125,7 +125,8 @@ pub(crate) enum Place {
 /// somebody waits, a release takes a short lock besides. One that waits costs as
 /// much whoever else does, but a step for each ahead of it if it is polled when
 /// nothing but those keeps it, and for each that waits where conversions do. Only those who wait
-/// allocate. For stripes see [`striped`](Self::striped).
+/// allocate. For stripes see [`striped`](Self::striped), and for what is mostly read
+/// [`striped_for_readers`](Self::striped_for_readers).
 ///
 /// ```
 /// use conversant::intent::IntentLock;
