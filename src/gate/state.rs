@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::word::Word;
 use super::{Handle, Shared, State, Ticket};
+use crate::sync::MutexGuard;
 use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
 
@@ -13,33 +14,33 @@ impl Shared {
     /// One more ticket of a tier that need not be the open one.
     #[cold]
     pub(super) fn join_locked(&self, tier: u32) {
-        let mut session = self.state.lock();
+        let mut state = self.state.lock_plain();
         if self.word.is_unaffected_by(tier) {
             // Which tier is open cannot change meanwhile, and nothing in the word does.
-            session.read(&self.word);
-            session.tiers.arrive(tier);
+            state.read(&self.word);
+            state.tiers.arrive(tier);
             return;
         }
-        session.change(&self.word, |tiers| {
+        state.change(&self.word, |tiers| {
             tiers.arrive(tier);
         });
-        self.notify(session);
+        self.notify(state);
     }
 
     /// One change, and then the wake-ups that follow from it.
     #[cold]
     pub(super) fn with_state<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
-        let mut session = self.state.lock();
-        let result = session.change(&self.word, f);
-        self.notify(session);
+        let mut state = self.state.lock_plain();
+        let result = state.change(&self.word, f);
+        self.notify(state);
         result
     }
 
-    fn notify(&self, mut session: Session<'_, State>) {
-        if session.lines.is_empty() {
-            return;
+    /// Wakes are prepared only where somebody waits.
+    fn notify(&self, state: MutexGuard<'_, State>) {
+        if !state.lines.is_empty() {
+            Session::over(state).settle(|state, wakes| state.admit(&self.word, wakes));
         }
-        session.settle(|state, wakes| state.admit(&self.word, wakes));
     }
 }
 
@@ -66,9 +67,7 @@ impl<G: Handle> Ticket<G> {
                 next.is_some_and(|next| start(tiers, next))
             })
         });
-        if !state.lines.is_empty() {
-            shared.notify(Session::over(state));
-        }
+        shared.notify(state);
         entered
     }
 
