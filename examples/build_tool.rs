@@ -87,7 +87,7 @@ fn build(broken: Option<&str>) -> Result<bool, Box<dyn Error>> {
     let mut tasks = Vec::new();
     for (target, needs) in targets.into_iter().rev() {
         // Held from now on until its task ends in any way.
-        let written = IntentLock::lock_owned(&files[target].lock, Mode::X).wait();
+        let written = IntentLock::lock_owned(Arc::clone(&files[target].lock), Mode::X).wait();
         let needs = needs.split_whitespace().collect();
         let made = make(target, needs, Arc::clone(&files), broken == Some(target));
         let task = builder.spawn(async move {

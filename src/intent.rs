@@ -49,6 +49,7 @@ mod bits;
 mod claim;
 mod error;
 mod guard;
+mod held;
 mod queue;
 mod snapshot;
 mod stripes;
@@ -63,6 +64,7 @@ use std::fmt;
 
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
 pub use self::guard::{Guard, OwnedGuard};
+pub use self::held::Held;
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::bits::OPEN;
@@ -71,7 +73,7 @@ use self::stripes::{Left, Stripes};
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::sync::{Arc, const_fn};
+use crate::sync::const_fn;
 use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
 
@@ -82,6 +84,8 @@ pub(crate) enum Place {
     Stripe(u32),
     /// There was no room in the word.
     Spill,
+    /// Not by this guard: it was given up.
+    PassedOn,
 }
 
 /// A lock with six modes, for one resource in a hierarchy.
@@ -251,25 +255,6 @@ impl IntentLock {
         Wait::new(Request::new(self, Claim::of(mode)))
     }
 
-    /// [`lock`](Self::lock), for a wait and a guard that keep the lock alive and
-    /// borrow nothing.
-    ///
-    /// ```
-    /// use conversant::intent::IntentLock;
-    /// use conversant::modes::Mode;
-    /// use std::sync::Arc;
-    ///
-    /// let lock = Arc::new(IntentLock::new());
-    /// let guard = IntentLock::lock_owned(&lock, Mode::X).wait();
-    /// let worker = std::thread::spawn(move || drop(guard));
-    /// worker.join().unwrap();
-    /// assert!(lock.try_lock(Mode::X).is_ok());
-    /// ```
-    #[inline]
-    pub fn lock_owned(lock: &Arc<Self>, mode: Mode) -> Wait<impl Op<Output = OwnedGuard> + use<>> {
-        Wait::new(Request::new(lock.clone(), Claim::of(mode)))
-    }
-
     /// Takes `mode` if it can be had now. It stands in no line, and overtakes
     /// those who do by the same rule as everybody.
     ///
@@ -279,15 +264,6 @@ impl IntentLock {
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
         Ok(Guard::of(self, mode, self.try_now(mode)?))
-    }
-
-    /// [`try_lock`](Self::try_lock) for a guard that keeps the lock alive.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn try_lock_owned(lock: &Arc<Self>, mode: Mode) -> Result<OwnedGuard, WouldBlock> {
-        Ok(Guard::of(lock.clone(), mode, lock.try_now(mode)?))
     }
 
     #[inline]
@@ -356,6 +332,7 @@ impl IntentLock {
                     self.serve();
                 }
             }
+            (Place::PassedOn, _) => {}
             _ => self.release_spilled(mode),
         }
     }

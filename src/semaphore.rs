@@ -66,7 +66,7 @@ use self::queue::{Claim, State};
 use self::word::{Bits, Word};
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::sync::{Arc, const_fn};
+use crate::sync::const_fn;
 pub(crate) use crate::turnstile::Request as Acquire;
 use crate::turnstile::{Admission, Released, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
@@ -211,15 +211,15 @@ impl Semaphore {
         Wait::new(Self::request(self, count))
     }
 
-    /// [`acquire`](Self::acquire), for a wait and a permit that keep the
-    /// semaphore alive and borrow nothing.
+    /// [`acquire`](Self::acquire), for a wait and a permit that have what leads to the
+    /// semaphore: an `Arc` of it, or a type of yours that derefs to it, always to the same.
     ///
     /// ```
     /// use conversant::semaphore::Semaphore;
     /// use std::sync::Arc;
     ///
     /// let semaphore = Arc::new(Semaphore::new(1)?);
-    /// let permit = Semaphore::acquire_owned(&semaphore, 1).wait()?;
+    /// let permit = Semaphore::acquire_owned(semaphore.clone(), 1).wait()?;
     /// let worker = std::thread::spawn(move || drop(permit));
     /// worker.join().unwrap();
     /// assert_eq!(semaphore.available(), 1);
@@ -227,11 +227,11 @@ impl Semaphore {
     /// ```
     #[inline]
     #[track_caller]
-    pub fn acquire_owned(
-        semaphore: &Arc<Self>,
+    pub fn acquire_owned<S: Deref<Target = Self> + Unpin>(
+        semaphore: S,
         count: u32,
-    ) -> Wait<impl Op<Output = Result<OwnedPermit, AcquireError>> + use<>> {
-        Wait::new(Self::request(semaphore.clone(), count))
+    ) -> Wait<impl Op<Output = Result<Permit<S>, AcquireError>>> {
+        Wait::new(Self::request(semaphore, count))
     }
 
     /// Takes `count` permits if they can be had now. It stands in no line, and
@@ -247,18 +247,18 @@ impl Semaphore {
         Ok(Permit::of(self, count))
     }
 
-    /// [`try_acquire`](Self::try_acquire) for a permit that keeps the semaphore
-    /// alive.
+    /// [`try_acquire`](Self::try_acquire) for a permit that has what leads to the
+    /// semaphore; see [`acquire_owned`](Self::acquire_owned).
     ///
     /// # Errors
     ///
     /// As there.
-    pub fn try_acquire_owned(
-        semaphore: &Arc<Self>,
+    pub fn try_acquire_owned<S: Deref<Target = Self>>(
+        semaphore: S,
         count: u32,
-    ) -> Result<OwnedPermit, TryAcquireError> {
+    ) -> Result<Permit<S>, TryAcquireError> {
         semaphore.try_now(count)?;
-        Ok(Permit::of(semaphore.clone(), count))
+        Ok(Permit::of(semaphore, count))
     }
 
     /// Makes `limit` the limit, exactly: lowered below what is out it leaves a

@@ -182,7 +182,7 @@ pub(crate) fn look_twice<R>(
 ///     (guard, converted)
 /// }
 /// let lock = Arc::new(IntentLock::new());
-/// let guard = IntentLock::lock_owned(&lock, Mode::S).wait();
+/// let guard = IntentLock::lock_owned(lock.clone(), Mode::S).wait();
 /// spawn(convert(guard, Mode::X));
 /// ```
 ///

@@ -166,7 +166,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
                     Some(released) => released == Released::Serve,
                 }
             }
-            Place::Spill => return self.weaken_under_the_lock(from, to),
+            Place::Spill | Place::PassedOn => return self.weaken_under_the_lock(from, to),
         };
         if serve {
             lock.serve();
@@ -184,6 +184,11 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         self.place = self.lock.word.move_in(to, in_word);
         spill.counted(to, self.place);
         self.lock.serve_queue(session);
+    }
+
+    /// What is held is no longer the guard's: where it is counted.
+    pub(super) fn pass_on(&mut self) -> Place {
+        std::mem::replace(&mut self.place, Place::PassedOn)
     }
 
     /// What the guard holds, for the queue.

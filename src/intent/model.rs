@@ -80,7 +80,7 @@ fn hand_over() {
 fn s_s_ix_with_cancel(name: &str, bypass: u32, preemptions: Option<usize>) {
     explore(name, preemptions, move || {
         let lock = lock(None, bypass);
-        let first = IntentLock::try_lock_owned(&lock, Mode::S).unwrap();
+        let first = IntentLock::try_lock_owned(lock.clone(), Mode::S).unwrap();
         // IX waits for S, and S for IX if nobody may be overtaken.
         let mut fickle = lock.lock(Mode::Ix);
         assert!(poll(&mut fickle).is_pending());
@@ -165,7 +165,7 @@ fn conversion_against_release() {
     explore("intent_conversion_against_release", Some(3), || {
         let lock = lock(None, 1);
         let mut mine = lock.try_lock(Mode::S).unwrap();
-        let other = IntentLock::try_lock_owned(&lock, Mode::S).unwrap();
+        let other = IntentLock::try_lock_owned(lock.clone(), Mode::S).unwrap();
         let holder = spawn(move || drop(other));
         let behind = lock.clone();
         let behind = spawn(move || drop(behind.lock(Mode::S).wait()));
@@ -184,7 +184,7 @@ fn conversion_against_release() {
 fn conversion_against_conversion() {
     explore("intent_conversion_against_conversion", Some(3), || {
         let lock = lock(None, 1);
-        let guards = [(), ()].map(|()| IntentLock::try_lock_owned(&lock, Mode::S).unwrap());
+        let guards = [(), ()].map(|()| IntentLock::try_lock_owned(lock.clone(), Mode::S).unwrap());
         let others = guards.map(|mut guard| {
             spawn(move || {
                 let refused = guard.convert(Mode::X).wait();
@@ -302,7 +302,7 @@ fn striped_handshake_of_readers() {
 fn striped_leave_serves() {
     explore("intent_striped_leave_serves", Some(3), || {
         let lock = lock(Some(1), 1);
-        let first = IntentLock::try_lock_owned(&lock, Mode::Ix).unwrap();
+        let first = IntentLock::try_lock_owned(lock.clone(), Mode::Ix).unwrap();
         let strong = lock.clone();
         let strong = spawn(move || drop(strong.lock(Mode::X).wait()));
         let weak = spawn(move || drop(first));

@@ -1,6 +1,7 @@
 //! Plain tests of the lock; the races are in `model`.
 
 mod conversions;
+mod held;
 mod naive;
 mod rules;
 mod threads;

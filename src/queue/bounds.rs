@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{Acquire, AcquireError, Semaphore, TryAcquireError};
+use crate::semaphore::{Acquire, AcquireError, OwnedPermit, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 use crate::wait::Wait;
@@ -153,9 +153,9 @@ fn take<T>(
     admitted: &mut Admitted,
 ) -> Result<(), SendReason> {
     while let Some(asked) = bound {
-        match Semaphore::try_acquire_owned(&asked, n) {
-            Ok(permit) => {
-                admitted[which] = Some(permit);
+        match asked.try_now(n) {
+            Ok(()) => {
+                admitted[which] = Some(OwnedPermit::of(asked, n));
                 break;
             }
             Err(TryAcquireError::Closed) => bound = bound_of(group, which),

@@ -159,7 +159,7 @@ fn hand_over() {
 fn hand_over_races_cancel() {
     explore("semaphore_hand_over_races_cancel", Some(4), || {
         let semaphore = semaphore(1, 0);
-        let permit = Semaphore::try_acquire_owned(&semaphore, 1).unwrap();
+        let permit = Semaphore::try_acquire_owned(semaphore.clone(), 1).unwrap();
         let mut fickle = semaphore.acquire(1);
         assert!(poll(&mut fickle).is_pending());
         let steady = semaphore.clone();

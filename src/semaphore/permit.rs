@@ -108,6 +108,8 @@ impl<S: Deref<Target = Semaphore>> Permit<S> {
     ///
     /// Where the limit was below that already, there was a debt, and what the
     /// limit could not be lowered by pays for it.
+    ///
+    /// [`Semaphore::raise`] by as many gives them back later, from anywhere.
     pub fn forget(mut self) {
         let count = std::mem::take(&mut self.count);
         self.semaphore.lower_limit(count, count);

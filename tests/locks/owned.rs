@@ -45,7 +45,7 @@ async fn converted(mut guard: OwnedGuard) -> OwnedGuard {
 #[test]
 fn a_conversion() {
     let lock = Arc::new(IntentLock::new());
-    let shared = || IntentLock::lock_owned(&lock, Mode::S).wait();
+    let shared = || IntentLock::lock_owned(lock.clone(), Mode::S).wait();
     let (first, second, third) = (shared(), shared(), shared());
     let given_up = waits(owning(converted(first)));
     drop(given_up);

@@ -12,7 +12,7 @@ use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 #[test]
 fn permits_split_and_merge() {
     let semaphore = Arc::new(strict(5));
-    let mut all = Semaphore::try_acquire_owned(&semaphore, 5).unwrap();
+    let mut all = Semaphore::try_acquire_owned(semaphore.clone(), 5).unwrap();
     let mut two: OwnedPermit = all.split(2).unwrap();
     let none = all.split(0).unwrap();
     assert_eq!((all.count(), two.count(), none.count()), (3, 2, 0));
@@ -34,8 +34,10 @@ fn permits_split_and_merge() {
 #[test]
 fn owned_waits_and_permits_keep_the_semaphore() {
     let semaphore = Arc::new(strict(1));
-    let held = Semaphore::acquire_owned(&semaphore, 1).wait().unwrap();
-    let wait = Semaphore::acquire_owned(&semaphore, 1);
+    let held = Semaphore::acquire_owned(semaphore.clone(), 1)
+        .wait()
+        .unwrap();
+    let wait = Semaphore::acquire_owned(semaphore.clone(), 1);
     let waiter = std::thread::spawn(|| wait.wait().unwrap());
     when_waiting(&semaphore, 1);
     let weak = Arc::downgrade(&semaphore);
@@ -45,6 +47,30 @@ fn owned_waits_and_permits_keep_the_semaphore() {
     assert_eq!(permit.semaphore().available(), 0);
     drop(permit);
     assert!(weak.upgrade().is_none());
+}
+
+/// What leads to the semaphore may be anything of the user's.
+#[test]
+fn a_permit_keeps_what_leads_to_its_semaphore() {
+    struct Pool {
+        places: Semaphore,
+    }
+    #[derive(Clone)]
+    struct PlacesOf(Arc<Pool>);
+    impl std::ops::Deref for PlacesOf {
+        type Target = Semaphore;
+        fn deref(&self) -> &Semaphore {
+            &self.0.places
+        }
+    }
+    let pool = PlacesOf(Arc::new(Pool { places: strict(1) }));
+    let permit = Semaphore::acquire_owned(pool.clone(), 1).wait().unwrap();
+    let refused = Semaphore::try_acquire_owned(pool.clone(), 1);
+    assert_eq!(refused.unwrap_err(), TryAcquireError::NoPermits);
+    assert_eq!(Arc::strong_count(&pool.0), 2);
+    drop(permit);
+    assert_idle(&pool, 1);
+    assert_eq!(Arc::strong_count(&pool.0), 1);
 }
 
 /// "`forget` lowers the limit by what is forgotten"
@@ -116,5 +142,5 @@ fn auto_traits() {
     fn are_shared<T: Send + Sync + Unpin>(_: &T) {}
     let semaphore = Arc::new(strict(1));
     are_shared(&semaphore.acquire(1));
-    are_shared(&Semaphore::acquire_owned(&semaphore, 1));
+    are_shared(&Semaphore::acquire_owned(semaphore.clone(), 1));
 }

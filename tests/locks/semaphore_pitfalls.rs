@@ -232,7 +232,7 @@ fn a_waker_may_re_enter() {
             polled.is_ready()
         };
         let held = take(&semaphore, 2);
-        let mut waits = [1, 2, 1].map(|count| Semaphore::acquire_owned(&semaphore, count));
+        let mut waits = [1, 2, 1].map(|count| Semaphore::acquire_owned(semaphore.clone(), count));
         for wait in &mut waits {
             assert!(!poll(wait));
             // Replaces the waker, and drops the old one.

@@ -271,7 +271,7 @@ fn a_downgrade_spills_too() {
 fn owned_guards_are_send() {
     fn is_send_sync<T: Send + Sync>(_: &T) {}
     let lock = Arc::new(IntentLock::striped(2));
-    let guard = IntentLock::lock_owned(&lock, Ix).wait();
+    let guard = IntentLock::lock_owned(lock.clone(), Ix).wait();
     is_send_sync(&guard);
     is_send_sync(&*lock);
     let moved = std::thread::spawn(move || drop(guard));

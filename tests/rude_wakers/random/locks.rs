@@ -29,7 +29,11 @@ async fn takes_permits(stage: &Stage, semaphore: &Arc<Semaphore>) {
         let count = stage.below(3) as u32 + 1;
         match stage.below(12) {
             0..=3 => held.extend(wait(semaphore.acquire(count)).await),
-            4 => owned = wait(Semaphore::acquire_owned(semaphore, count)).await.ok(),
+            4 => {
+                owned = wait(Semaphore::acquire_owned(Arc::clone(semaphore), count))
+                    .await
+                    .ok()
+            }
             5 => held.extend(semaphore.try_acquire(count)),
             6 => drop(held.pop()),
             7 => drop(owned.take()),
@@ -69,7 +73,7 @@ fn mode(stage: &Stage) -> Mode {
 async fn locks(stage: &Stage, lock: &Arc<IntentLock>) {
     while stage.goes_on() {
         if stage.one_in(8) {
-            let guard = wait(IntentLock::lock_owned(lock, mode(stage))).await;
+            let guard = wait(IntentLock::lock_owned(Arc::clone(lock), mode(stage))).await;
             pause().await;
             drop(guard);
         }

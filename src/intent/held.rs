@@ -1,0 +1,123 @@
+//! Holding a lock without a borrow of it: guards that have what leads to the lock, and holds
+//! without any guard.
+
+use std::ops::Deref;
+
+use super::claim::Claim;
+use super::{Guard, IntentLock, Place, WouldBlock};
+use crate::modes::Mode;
+use crate::turnstile::Request;
+use crate::wait::{Op, Wait};
+
+/// A mode of an [`IntentLock`] that is held without a guard: for one that is kept where no
+/// reference to its lock can be. [`Guard::into_held`] makes it, [`into_guard`](Self::into_guard)
+/// makes a guard of it again.
+///
+/// Dropping it releases nothing: the mode is held for ever then.
+#[derive(Debug)]
+#[must_use = "the mode is held for ever if this is dropped"]
+pub struct Held {
+    mode: Mode,
+    place: Place,
+    /// The address of the lock.
+    of: usize,
+}
+
+impl Held {
+    /// The mode that is held.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// A guard of this, which releases it.
+    ///
+    /// # Errors
+    ///
+    /// Hands this back if `lock` is another than that which is held, or was moved meanwhile.
+    pub fn into_guard<L: Deref<Target = IntentLock>>(self, lock: L) -> Result<Guard<L>, Self> {
+        if self.of != address(&lock) {
+            return Err(self);
+        }
+        Ok(Guard::of(lock, self.mode, self.place))
+    }
+}
+
+impl<L: Deref<Target = IntentLock>> Guard<L> {
+    /// Gives the guard up, and not its mode. A conversion that waits is given up.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    ///
+    /// let lock = IntentLock::new();
+    /// let held = lock.lock(Mode::X).wait().into_held();
+    /// assert!(lock.try_lock(Mode::Is).is_err());
+    /// drop(held.into_guard(&lock).expect("the same lock"));
+    /// assert!(lock.try_lock(Mode::Is).is_ok());
+    /// ```
+    pub fn into_held(mut self) -> Held {
+        self.cancel_conversion();
+        Held {
+            mode: self.mode(),
+            of: address(self.lock()),
+            place: self.pass_on(),
+        }
+    }
+}
+
+fn address(lock: &IntentLock) -> usize {
+    std::ptr::from_ref(lock).addr()
+}
+
+impl IntentLock {
+    /// [`lock`](Self::lock), for a wait and a guard that have what leads to the lock: an
+    /// `Arc` of it, or a type of yours that derefs to it, always to the same.
+    ///
+    /// ```
+    /// use conversant::intent::IntentLock;
+    /// use conversant::modes::Mode;
+    /// use std::sync::Arc;
+    ///
+    /// let lock = Arc::new(IntentLock::new());
+    /// let guard = IntentLock::lock_owned(lock.clone(), Mode::X).wait();
+    /// let worker = std::thread::spawn(move || drop(guard));
+    /// worker.join().unwrap();
+    ///
+    /// // In a structure of yours.
+    /// struct Table {
+    ///     lock: IntentLock,
+    /// }
+    /// struct LockOf(Arc<Table>);
+    /// impl std::ops::Deref for LockOf {
+    ///     type Target = IntentLock;
+    ///     fn deref(&self) -> &IntentLock {
+    ///         &self.0.lock
+    ///     }
+    /// }
+    /// let table = Arc::new(Table { lock: IntentLock::new() });
+    /// let guard = IntentLock::lock_owned(LockOf(table.clone()), Mode::S).wait();
+    /// assert!(table.lock.try_lock(Mode::X).is_err());
+    /// ```
+    #[inline]
+    pub fn lock_owned<L: Deref<Target = Self> + Unpin>(
+        lock: L,
+        mode: Mode,
+    ) -> Wait<impl Op<Output = Guard<L>>> {
+        Wait::new(Request::new(lock, Claim::of(mode)))
+    }
+
+    /// [`try_lock`](Self::try_lock) for a guard that has what leads to the lock; see
+    /// [`lock_owned`](Self::lock_owned).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_lock_owned<L: Deref<Target = Self>>(
+        lock: L,
+        mode: Mode,
+    ) -> Result<Guard<L>, WouldBlock> {
+        let place = lock.try_now(mode)?;
+        Ok(Guard::of(lock, mode, place))
+    }
+}
