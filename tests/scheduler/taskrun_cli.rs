@@ -7,3 +7,4 @@ mod interrupts;
 mod options;
 mod outputs;
 mod place;
+mod recorded;
