@@ -33,21 +33,24 @@
 //! | let threads or tasks of yours pass tier by tier | [`gate::TierGate`] |
 //! | keep the time for back-offs, leases and timers | [`ticker::Ticker`] |
 //!
+//! If all your work is alike, use a channel: it is simpler. The crate stores nothing on disk,
+//! preempts nothing, and works within one process only.
+//!
 //! Each module begins with what it does for you and an example. Every operation that may wait
 //! returns a [`wait::Wait`]: a future, with `wait()` for a thread. The crate starts threads
 //! only for a `Ticker`, and for a [`scheduler::Scheduler`] without a pool of yours. Everything
 //! else reads the clock only where a wait has a time-out, and during the microseconds in which
 //! a thread spins before it sleeps.
 //!
-//! `README.md` has the words, the guarantees, and when not to use the crate.
+//! `README.md` has the words and the guarantees.
 //! `docs/model-checking.md` says how to model-check what you build on it, and `docs/house.md`,
 //! both in the repository, how the crate is built.
 //!
 //! # Features
 //!
 //! `dialog`, `jobs`, `locks` (with the gate) and `scheduler` (with the simulator) are on by
-//! default. Without them the queue, sends by key and the semaphore remain; they compile in
-//! about half of the time.
+//! default. Without them the queue, sends by key, the semaphore and the ticker remain; they
+//! compile in about half of the time.
 //!
 //! Off by default: `futures` makes a queue a `Stream` of turns (`Queue::turns`) and a
 //! conversation a `Sink` (`Conversation::sink`). `serde` makes all snapshots, counts and

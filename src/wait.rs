@@ -262,9 +262,9 @@ impl<O: Op> Wait<O> {
         })
     }
 
-    /// Blocks for at most `timeout`. The operation is tried at least once, and
-    /// once more when the time is up. A time-out too long to be a date does not
-    /// end the wait.
+    /// Blocks the thread as [`wait`](Self::wait) does, also that of a runtime, but for at most
+    /// `timeout`. The operation is tried at least once, and once more when the time is up. A
+    /// time-out too long to be a date does not end the wait.
     ///
     /// # Errors
     ///
@@ -274,8 +274,9 @@ impl<O: Op> Wait<O> {
         self.wait_at_most(|| Instant::now().checked_add(timeout))
     }
 
-    /// Blocks until `deadline` at the latest. The operation is tried at least
-    /// once, also if the deadline has passed, and once more when it passes.
+    /// Blocks the thread as [`wait`](Self::wait) does, also that of a runtime, but until
+    /// `deadline` at the latest. The operation is tried at least once, also if the deadline has
+    /// passed, and once more when it passes.
     ///
     /// # Errors
     ///
