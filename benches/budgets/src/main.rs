@@ -4,7 +4,8 @@
 //! count. One thread; the same at every run of one build.
 //!
 //! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints
-//! how many operations a round has.
+//! how many operations a round has. Of `PATH@FUNCTION` only what is done in that
+//! function counts.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -23,7 +24,7 @@ use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
 use conversant::queue::{Conversation, Queue, Turn};
-use conversant::scheduler::{CallerOptions, Place, Scheduler};
+use conversant::scheduler::{Caller, CallerOptions, Place, Scheduler, Task};
 use conversant::semaphore::Semaphore;
 
 type Path = fn(rounds: usize) -> usize;
@@ -78,6 +79,9 @@ const PATHS: &[(&str, Path)] = &[
     ("task-in-a-serial-group", |n| tasks(n, 8)),
     ("task-in-64-groups", |n| tasks(n, 64)),
     ("task-awaited", awaited),
+    ("task-awaited@submit", awaited),
+    ("task-awaited@run", awaited),
+    ("task-awaited@take_outcomes", awaited),
     ("task-future", futures),
 ];
 
@@ -676,16 +680,32 @@ fn awaited(rounds: usize) -> usize {
         .expect("open");
     let mut tasks = Vec::new();
     for round in 0..rounds {
-        for _ in 0..GROUPS {
-            let task = caller.exec(move || Ok::<_, ()>(black_box(round)));
-            tasks.push(task.expect("open"));
-        }
-        workers.try_iter().for_each(|worker| worker());
-        for mut task in tasks.drain(..) {
-            black_box(task.outcome().wait().expect("it has run"));
-        }
+        submit(&caller, &mut tasks, round);
+        run(&workers);
+        take_outcomes(&mut tasks);
     }
     GROUPS
+}
+
+#[inline(never)]
+fn submit(caller: &Caller, tasks: &mut Vec<Task<usize, ()>>, round: usize) {
+    for _ in 0..GROUPS {
+        let task = caller.exec(move || Ok::<_, ()>(black_box(round)));
+        tasks.push(task.expect("open"));
+    }
+}
+
+/// Their endings too.
+#[inline(never)]
+fn run(workers: &Workers) {
+    workers.try_iter().for_each(|worker| worker());
+}
+
+#[inline(never)]
+fn take_outcomes(tasks: &mut Vec<Task<usize, ()>>) {
+    for mut task in tasks.drain(..) {
+        black_box(task.outcome().wait().expect("it has run"));
+    }
 }
 
 /// Futures that await once, woken by themselves.
