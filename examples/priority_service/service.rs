@@ -154,9 +154,9 @@ impl Service {
             ..Left::default()
         };
         for queue in [&self.clients, &self.front, &self.back] {
-            let picture = queue.snapshot();
-            left.messages += picture.waiting + picture.in_flight;
-            let groups = picture.lanes.iter().map(|lane| lane.groups.len());
+            let snapshot = queue.snapshot();
+            left.messages += snapshot.waiting + snapshot.in_flight;
+            let groups = snapshot.lanes.iter().map(|lane| lane.groups.len());
             left.groups += groups.sum::<usize>();
         }
         left

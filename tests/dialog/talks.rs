@@ -54,9 +54,9 @@ impl World {
 
 /// What waits, what is in flight, and how many groups there are.
 fn holds(queue: &Queue<Side>) -> (u64, u64, usize) {
-    let picture = queue.snapshot();
-    let groups = picture.lanes.iter().map(|lane| lane.groups.len()).sum();
-    (picture.waiting, picture.in_flight, groups)
+    let snapshot = queue.snapshot();
+    let groups = snapshot.lanes.iter().map(|lane| lane.groups.len()).sum();
+    (snapshot.waiting, snapshot.in_flight, groups)
 }
 
 fn fault(code: u32) -> Fault {

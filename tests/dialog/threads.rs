@@ -20,9 +20,9 @@ use queue_support::{Bell, plain, poll, take};
 type Side<M> = (Queue<Received<M>>, Lane<Received<M>>);
 
 fn holds<M: Send>(queue: &Queue<Received<M>>) -> (u64, u64, usize) {
-    let picture = queue.snapshot();
-    let groups = picture.lanes.iter().map(|lane| lane.groups.len()).sum();
-    (picture.waiting, picture.in_flight, groups)
+    let snapshot = queue.snapshot();
+    let groups = snapshot.lanes.iter().map(|lane| lane.groups.len()).sum();
+    (snapshot.waiting, snapshot.in_flight, groups)
 }
 
 const NOTHING: (u64, u64, usize) = (0, 0, 0);

@@ -1,5 +1,5 @@
 //! The semaphore against a naive one that is a list and a few loops, over random
-//! programs: results, books, line, marks and wakes agree after every step.
+//! programs: results, state, line, marks and wakes agree after every step.
 
 use crate::semaphore;
 

@@ -27,12 +27,16 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(peek.group(), one.group());
     assert_eq!(queue.peek(one.group()), Ok(Some((1, 1))));
     // It waits, in nobody's hand, and the group is held.
-    let picture = queue.snapshot();
+    let snapshot = queue.snapshot();
     assert_eq!(
-        (picture.waiting, picture.in_flight, picture.counts.eligible),
+        (
+            snapshot.waiting,
+            snapshot.in_flight,
+            snapshot.counts.eligible
+        ),
         (2, 0, 0)
     );
-    assert_eq!(picture.lanes[0].groups[0].why, Why::Held);
+    assert_eq!(snapshot.lanes[0].groups[0].why, Why::Held);
     assert_eq!(queue.waiting_in(one.group()), Ok(2));
     let held = queue.try_receive_from(one.group()).err();
     assert_eq!(held, Some(TryReceive::Held));

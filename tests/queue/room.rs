@@ -85,8 +85,8 @@ fn bounded<T>(capacity: u32) -> (Queue<T>, Lane<T>) {
 }
 
 fn held<T>(queue: &Queue<T>) -> u64 {
-    let picture = queue.snapshot();
-    picture.waiting + picture.in_flight
+    let snapshot = queue.snapshot();
+    snapshot.waiting + snapshot.in_flight
 }
 
 fn sends<T>(queue: &Queue<T>) -> (usize, usize, u64) {

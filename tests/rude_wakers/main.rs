@@ -1,7 +1,7 @@
 //! Wakers that panic when they are woken, cloned or dropped: no operation of anybody else unwinds for
 //! it, nothing is left half done, and a wait whose poll panicked can be polled again.
 
-mod crew;
+mod actors;
 #[path = "../support/random.rs"]
 mod numbers;
 mod random;

@@ -92,12 +92,12 @@ impl World {
                 .map(|sides| (other, sides[n].clone())),
         };
         let related = [related(0), related(1)];
-        let seat = |n: usize| match (&related[n], wanted[n]) {
+        let side = |n: usize| match (&related[n], wanted[n]) {
             (Some((_, endpoint)), _) => SideGroup::from(endpoint),
             (None, 1) => SideGroup::from(&self.shared[n]),
             (None, _) => SideGroup::from(&self.lanes[n]),
         };
-        let begun = self.dialogs.pair(seat(0), seat(1));
+        let begun = self.dialogs.pair(side(0), side(1));
         let groups = [0, 1].map(|n| match (&related[n], wanted[n]) {
             (Some((other, _)), _) => Some(self.model.side((usize::from(*other) - 2, n)).group),
             (None, 1) => Some(self.shared_in_model[n]),
@@ -329,7 +329,7 @@ fn word(event: &Event<Note>) -> Word {
 
 /// What waits, what is in flight, and how many groups there are.
 fn holds(queue: &Queue<Received<Note>>) -> (u64, u64, usize) {
-    let picture = queue.snapshot();
-    let groups = picture.lanes.iter().map(|lane| lane.groups.len()).sum();
-    (picture.waiting, picture.in_flight, groups)
+    let snapshot = queue.snapshot();
+    let groups = snapshot.lanes.iter().map(|lane| lane.groups.len()).sum();
+    (snapshot.waiting, snapshot.in_flight, groups)
 }

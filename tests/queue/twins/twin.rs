@@ -60,7 +60,7 @@ impl Twin {
             let seen = twin.step(op);
             log.push(seen + &twin.poll());
             if looks {
-                drop(twin.picture());
+                drop(twin.snapshot());
             }
         }
         log.push(twin.finish());
@@ -282,19 +282,23 @@ impl Twin {
         seen
     }
 
-    fn picture(&self) -> Snapshot {
-        let picture = self.queue.snapshot();
-        let in_lanes: u64 = picture.lanes.iter().map(|l| u64::from(l.in_flight)).sum();
-        assert_eq!(picture.in_flight, in_lanes);
-        picture
+    fn snapshot(&self) -> Snapshot {
+        let snapshot = self.queue.snapshot();
+        let in_lanes: u64 = snapshot.lanes.iter().map(|l| u64::from(l.in_flight)).sum();
+        assert_eq!(snapshot.in_flight, in_lanes);
+        snapshot
     }
 
     /// What a snapshot says, with the script's numbers.
     fn look(&self) -> String {
-        let picture = self.picture();
-        let counts = (picture.waiting, picture.in_flight, picture.counts.eligible);
-        let mut seen = words((picture.closed, counts));
-        for lane in &picture.lanes {
+        let snapshot = self.snapshot();
+        let counts = (
+            snapshot.waiting,
+            snapshot.in_flight,
+            snapshot.counts.eligible,
+        );
+        let mut seen = words((snapshot.closed, counts));
+        for lane in &snapshot.lanes {
             seen += &words((lane.in_flight, lane.open_tier));
             for g in &lane.groups {
                 let number = self.number(g.id);

@@ -8,7 +8,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Lane, Queue, Turn};
 
 use super::seeds;
-use crate::crew::{Stage, pause, run, wait};
+use crate::actors::{Stage, pause, run, wait};
 
 struct World {
     dialogs: Dialogs<u32>,

@@ -8,7 +8,7 @@ use conversant::job_queue::{Claim, JobId, JobQueue, Place, Scope};
 use conversant::limit::Limit;
 
 use super::seeds;
-use crate::crew::{Stage, pause, run, wait};
+use crate::actors::{Stage, pause, run, wait};
 
 struct World {
     queue: JobQueue<u32, u32>,

@@ -10,7 +10,7 @@ use conversant::modes::Mode;
 use conversant::semaphore::Semaphore;
 
 use super::seeds;
-use crate::crew::{Stage, pause, run, wait, wait_and_forget};
+use crate::actors::{Stage, pause, run, wait, wait_and_forget};
 
 fn bypass(seed: u64) -> Bypass {
     match seed % 3 {

@@ -10,7 +10,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Conversation, Group, Lane, Queue, SendError, Turn};
 
 use super::seeds;
-use crate::crew::{Stage, pause, run, wait};
+use crate::actors::{Stage, pause, run, wait};
 
 struct World {
     queue: Queue<u32>,

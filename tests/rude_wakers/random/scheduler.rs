@@ -10,7 +10,7 @@ use conversant::scheduler::{
 };
 
 use super::seeds;
-use crate::crew::{Stage, pause, run, wait, wait_and_forget};
+use crate::actors::{Stage, pause, run, wait, wait_and_forget};
 
 type Workers = Arc<Mutex<VecDeque<Box<dyn FnOnce() + Send>>>>;
 

@@ -39,9 +39,9 @@ impl World {
     fn assert_clean(&self) {
         assert!(self.dialogs.is_empty());
         for queue in [&self.near, &self.far] {
-            let picture = queue.snapshot();
-            assert_eq!((picture.waiting, picture.in_flight), (0, 0));
-            assert!(picture.lanes.iter().all(|lane| lane.groups.is_empty()));
+            let snapshot = queue.snapshot();
+            assert_eq!((snapshot.waiting, snapshot.in_flight), (0, 0));
+            assert!(snapshot.lanes.iter().all(|lane| lane.groups.is_empty()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A picture of the queue, with the fields of the crate's that need no waiting.
+//! A snapshot of the queue, with the fields of the crate's that need no waiting.
 
 use conversant::limit::Limit;
 use conversant::queue::Why;

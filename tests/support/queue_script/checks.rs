@@ -7,7 +7,7 @@ use conversant::limit::Limit;
 use super::super::form::GroupStatus;
 use super::Driver;
 use crate::queue_script::Seen;
-use crate::queue_script::script::{GroupPicture, Kind, LanePicture, Op, Picture};
+use crate::queue_script::script::{GroupShown, Kind, LaneShown, Op, Shown};
 
 impl Driver<'_> {
     pub(super) fn poisoned(&self) -> Seen {
@@ -50,8 +50,8 @@ impl Driver<'_> {
         let mut lanes: Vec<_> = snapshot
             .lanes
             .into_iter()
-            .map(|lane| LanePicture {
-                groups: self.picture(lane.groups),
+            .map(|lane| LaneShown {
+                groups: self.shown(lane.groups),
                 weight: lane.weight,
                 cap: lane.cap,
                 in_flight: lane.in_flight,
@@ -68,7 +68,7 @@ impl Driver<'_> {
             };
             (first, lane.weight, cap)
         });
-        self.log.push(Seen::After(Picture {
+        self.log.push(Seen::After(Shown {
             closed: snapshot.closed,
             counts: (
                 snapshot.waiting,
@@ -79,8 +79,8 @@ impl Driver<'_> {
         }));
     }
 
-    fn picture(&self, groups: Vec<GroupStatus>) -> Vec<GroupPicture> {
-        let of_group = |group: GroupStatus| GroupPicture {
+    fn shown(&self, groups: Vec<GroupStatus>) -> Vec<GroupShown> {
+        let of_group = |group: GroupStatus| GroupShown {
             group: self.numbers[&group.id],
             limit: group.limit,
             level: group.level,

@@ -222,7 +222,7 @@ pub(crate) enum Seen {
     Poisoned(Vec<(usize, u64, u32, usize)>),
     Advanced(Option<Duration>),
     Shut(Vec<u32>),
-    After(Picture),
+    After(Shown),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,15 +235,15 @@ pub(crate) struct InHand {
 
 /// A snapshot, with the script's numbers; lanes have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
+pub(crate) struct Shown {
     pub(crate) closed: bool,
     pub(crate) counts: (u64, u64, u64),
-    pub(crate) lanes: Vec<LanePicture>,
+    pub(crate) lanes: Vec<LaneShown>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LanePicture {
-    pub(crate) groups: Vec<GroupPicture>,
+pub(crate) struct LaneShown {
+    pub(crate) groups: Vec<GroupShown>,
     pub(crate) weight: u32,
     pub(crate) cap: Limit,
     pub(crate) in_flight: u32,
@@ -252,7 +252,7 @@ pub(crate) struct LanePicture {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GroupPicture {
+pub(crate) struct GroupShown {
     pub(crate) group: usize,
     pub(crate) limit: Limit,
     pub(crate) level: u8,

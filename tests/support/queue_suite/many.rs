@@ -74,8 +74,8 @@ fn who_is_dropped_has_done_nothing() {
     b.send("b").unwrap();
     let turns = queue.try_receive_many(2).unwrap();
     let counts = || {
-        let picture = queue.snapshot();
-        (picture.waiting, picture.in_flight)
+        let snapshot = queue.snapshot();
+        (snapshot.waiting, snapshot.in_flight)
     };
     // "A turn holds one unit from its claim to its end": before it begins
     // its message still waits.
@@ -136,6 +136,6 @@ fn each_goes_on_with_what_comes() {
     assert_eq!(turns[0].next().unwrap().complete(), 5);
     assert!(turns.iter_mut().all(|turn| turn.next().is_none()));
     drop(turns);
-    let picture = queue.snapshot();
-    assert_eq!((picture.waiting, picture.in_flight), (0, 0));
+    let snapshot = queue.snapshot();
+    assert_eq!((snapshot.waiting, snapshot.in_flight), (0, 0));
 }

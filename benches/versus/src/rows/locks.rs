@@ -50,12 +50,12 @@ pub enum At {
 /// Locks on a root, and perhaps on leaves.
 pub trait Locks: Send + Sync + 'static {
     /// What a thread needs of its own.
-    type Seat<'a>;
+    type Access<'a>;
 
-    fn seat(&self) -> Self::Seat<'_>;
+    fn access(&self) -> Self::Access<'_>;
 
     /// Runs `f` with the lock.
-    fn with(seat: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce());
+    fn with(access: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce());
 }
 
 #[derive(Clone, Copy)]
@@ -272,7 +272,7 @@ impl<L: Locks> Locked<L> {
 
     fn turns(&self, ops: u64, script: Script, f: impl Fn(u64, At, Mode) + Sync) -> Sample {
         race(self.shape.threads, ops, |_, each| {
-            let mut seat = self.locks.seat();
+            let mut access = self.locks.access();
             let mut draw = Draw::new(self.draws.fetch_add(1, Ordering::Relaxed));
             let f = &f;
             move || {
@@ -283,7 +283,7 @@ impl<L: Locks> Locked<L> {
                         Script::Phases => (At::Root, Mode::Ix),
                         Script::Leaves(leaves) => (At::Leaf(draw.below(leaves)), Mode::X),
                     };
-                    L::with(&mut seat, at, mode, || f(turn, at, mode));
+                    L::with(&mut access, at, mode, || f(turn, at, mode));
                 }
             }
         })

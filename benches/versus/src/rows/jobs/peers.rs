@@ -34,25 +34,25 @@ impl Jobs for Fifo {
     type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
-        let books = &mut *self.0.lock();
+        let state = &mut *self.0.lock();
         for (key, group) in jobs {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             if its.waiting.is_empty() && !its.claimed {
-                books.ready.push_back(group);
+                state.ready.push_back(group);
             }
             its.waiting.push_back(key);
         }
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
-        let books = &mut *self.0.lock();
-        let n = n.min(books.ready.len());
+        let state = &mut *self.0.lock();
+        let n = n.min(state.ready.len());
         let take = |group: u64| {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             its.claimed = true;
             (its.waiting.pop_front().expect("it has work"), group)
         };
-        books.ready.drain(..n).map(take).collect()
+        state.ready.drain(..n).map(take).collect()
     }
 
     fn job(&claim: &Self::Claim<'_>) -> (u64, u64) {
@@ -60,12 +60,12 @@ impl Jobs for Fifo {
     }
 
     fn finish(&self, claims: Vec<Self::Claim<'_>>) {
-        let books = &mut *self.0.lock();
+        let state = &mut *self.0.lock();
         for (_, group) in claims {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             its.claimed = false;
             if !its.waiting.is_empty() {
-                books.ready.push_back(group);
+                state.ready.push_back(group);
             }
         }
     }
@@ -92,23 +92,23 @@ impl Jobs for ById {
     type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
-        let books = &mut *self.0.lock();
+        let state = &mut *self.0.lock();
         for (key, group) in jobs {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             if its.waiting.is_empty() && !its.claimed {
-                books.first.insert((key, group));
+                state.first.insert((key, group));
             }
             its.waiting.push_back(key);
         }
     }
 
     fn claim(&self, n: usize) -> Vec<Self::Claim<'_>> {
-        let books = &mut *self.0.lock();
+        let state = &mut *self.0.lock();
         let mut claims = Vec::with_capacity(n);
         while claims.len() < n
-            && let Some((key, group)) = books.first.pop_first()
+            && let Some((key, group)) = state.first.pop_first()
         {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             its.claimed = true;
             its.waiting.pop_front();
             claims.push((key, group));
@@ -121,12 +121,12 @@ impl Jobs for ById {
     }
 
     fn finish(&self, claims: Vec<Self::Claim<'_>>) {
-        let books = &mut *self.0.lock();
+        let state = &mut *self.0.lock();
         for (_, group) in claims {
-            let its = &mut books.groups[group as usize];
+            let its = &mut state.groups[group as usize];
             its.claimed = false;
             if let Some(&key) = its.waiting.front() {
-                books.first.insert((key, group));
+                state.first.insert((key, group));
             }
         }
     }

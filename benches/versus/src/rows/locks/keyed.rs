@@ -31,13 +31,13 @@ impl Table {
 }
 
 impl Locks for Table {
-    type Seat<'a> = Owner<At, FxBuildHasher>;
+    type Access<'a> = Owner<At, FxBuildHasher>;
 
-    fn seat(&self) -> Self::Seat<'_> {
+    fn access(&self) -> Self::Access<'_> {
         self.0.owner(0)
     }
 
-    fn with(owner: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+    fn with(owner: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
         owner.lock(&at, mode).wait().expect("no deadlock");
         f();
         owner.release(&at).expect("it was granted");
@@ -54,13 +54,13 @@ impl Owners {
 }
 
 impl Locks for Owners {
-    type Seat<'a> = &'a LockTable<At, FxBuildHasher>;
+    type Access<'a> = &'a LockTable<At, FxBuildHasher>;
 
-    fn seat(&self) -> Self::Seat<'_> {
+    fn access(&self) -> Self::Access<'_> {
         &self.0
     }
 
-    fn with(table: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+    fn with(table: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
         let mut owner = table.owner(0);
         owner.lock(&at, mode).wait().expect("no deadlock");
         f();
@@ -77,13 +77,13 @@ impl Renewed {
 }
 
 impl Locks for Renewed {
-    type Seat<'a> = Owner<At, FxBuildHasher>;
+    type Access<'a> = Owner<At, FxBuildHasher>;
 
-    fn seat(&self) -> Self::Seat<'_> {
-        self.0.seat()
+    fn access(&self) -> Self::Access<'_> {
+        self.0.access()
     }
 
-    fn with(owner: &mut Self::Seat<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+    fn with(owner: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
         owner.lock(&at, mode).wait().expect("no deadlock");
         f();
         owner.renew();
@@ -154,16 +154,16 @@ impl Naive {
 }
 
 impl Locks for Naive {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
-        seat.lock(at, mode);
+    fn with(access: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
+        access.lock(at, mode);
         f();
-        seat.unlock(at, mode);
+        access.unlock(at, mode);
     }
 }
 
@@ -182,15 +182,15 @@ impl Mutexes {
 }
 
 impl Locks for Mutexes {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
-        let known = seat.0.get(&at).map(|mutex| mutex.clone());
-        let mutex = known.unwrap_or_else(|| seat.0.entry(at).or_default().clone());
+    fn with(access: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
+        let known = access.0.get(&at).map(|mutex| mutex.clone());
+        let mutex = known.unwrap_or_else(|| access.0.entry(at).or_default().clone());
         let _guard = mutex.lock();
         f();
     }
@@ -201,14 +201,14 @@ impl Locks for Mutexes {
 pub struct Lockable(LockPool<At>);
 
 impl Locks for Lockable {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
-        let _guard = seat.0.blocking_lock(at);
+    fn with(access: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
+        let _guard = access.0.blocking_lock(at);
         f();
     }
 }

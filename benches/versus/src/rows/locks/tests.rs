@@ -6,9 +6,9 @@ use super::*;
 struct Open;
 
 impl Locks for Open {
-    type Seat<'a> = ();
+    type Access<'a> = ();
 
-    fn seat(&self) {}
+    fn access(&self) {}
 
     fn with(_: &mut (), _: At, _: Mode, f: impl FnOnce()) {
         f();

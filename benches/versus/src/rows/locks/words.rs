@@ -59,24 +59,24 @@ fn conflicts(mode: Mode) -> u64 {
 }
 
 impl Locks for Word {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
         let At::Leaf(leaf) = at else {
-            wait_until(|| seat.try_root(mode));
+            wait_until(|| access.try_root(mode));
             f();
-            return seat.leave_root(mode);
+            return access.leave_root(mode);
         };
-        wait_until(|| seat.try_root(Mode::Ix));
-        let leaf = &seat.leaves[leaf as usize];
+        wait_until(|| access.try_root(Mode::Ix));
+        let leaf = &access.leaves[leaf as usize];
         wait_until(|| leaf.swap(1, Ordering::Acquire) == 0);
         f();
         leaf.store(0, Ordering::Release);
-        seat.leave_root(Mode::Ix);
+        access.leave_root(Mode::Ix);
     }
 }
 
@@ -89,14 +89,14 @@ pub struct Striped {
 }
 
 impl Locks for Striped {
-    type Seat<'a> = (&'a AtomicU32, &'a AtomicU32);
+    type Access<'a> = (&'a AtomicU32, &'a AtomicU32);
 
-    fn seat(&self) -> Self::Seat<'_> {
-        let seat = self.seats.fetch_add(1, Ordering::Relaxed);
-        (&self.lines[seat % self.lines.len()], &self.strong)
+    fn access(&self) -> Self::Access<'_> {
+        let access = self.seats.fetch_add(1, Ordering::Relaxed);
+        (&self.lines[access % self.lines.len()], &self.strong)
     }
 
-    fn with((line, strong): &mut Self::Seat<'_>, _: At, _: Mode, f: impl FnOnce()) {
+    fn with((line, strong): &mut Self::Access<'_>, _: At, _: Mode, f: impl FnOnce()) {
         line.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         assert_eq!(
@@ -110,45 +110,45 @@ impl Locks for Striped {
 }
 
 impl Locks for IntentLock {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
-        let _guard = seat.lock(mode).wait();
+    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+        let _guard = access.lock(mode).wait();
         f();
     }
 }
 
 impl Locks for parking_lot::RwLock<()> {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
-            let _guard = seat.read();
+            let _guard = access.read();
             f();
         } else {
-            let _guard = seat.write();
+            let _guard = access.write();
             f();
         }
     }
 }
 
 impl Locks for parking_lot::Mutex<()> {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, _: At, _: Mode, f: impl FnOnce()) {
-        let _guard = seat.lock();
+    fn with(access: &mut &Self, _: At, _: Mode, f: impl FnOnce()) {
+        let _guard = access.lock();
         f();
     }
 }
@@ -157,18 +157,18 @@ impl Locks for parking_lot::Mutex<()> {
 pub struct Std(std::sync::RwLock<()>);
 
 impl Locks for Std {
-    type Seat<'a> = &'a std::sync::RwLock<()>;
+    type Access<'a> = &'a std::sync::RwLock<()>;
 
-    fn seat(&self) -> &std::sync::RwLock<()> {
+    fn access(&self) -> &std::sync::RwLock<()> {
         &self.0
     }
 
-    fn with(seat: &mut Self::Seat<'_>, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut Self::Access<'_>, _: At, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
-            let _guard = seat.read().expect("not poisoned");
+            let _guard = access.read().expect("not poisoned");
             f();
         } else {
-            let _guard = seat.write().expect("not poisoned");
+            let _guard = access.write().expect("not poisoned");
             f();
         }
     }
@@ -189,18 +189,18 @@ impl Tokio {
 }
 
 impl Locks for Tokio {
-    type Seat<'a> = &'a Self;
+    type Access<'a> = &'a Self;
 
-    fn seat(&self) -> &Self {
+    fn access(&self) -> &Self {
         self
     }
 
-    fn with(seat: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
-            let _guard = drive(seat.lock.read(), seat.waits);
+            let _guard = drive(access.lock.read(), access.waits);
             f();
         } else {
-            let _guard = drive(seat.lock.write(), seat.waits);
+            let _guard = drive(access.lock.write(), access.waits);
             f();
         }
     }
