@@ -63,7 +63,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::limit::Limit;
 use crate::queue::{
     Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared,
-    if_idle, waiting_in,
+    if_idle,
 };
 use crate::ready::STANDING_LEVEL;
 // Only for shared ownership: it synchronizes nothing.
@@ -299,7 +299,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).map_or(0, |group| waiting_in(&group))
+        self.find(key).map_or(0, |group| group.waiting_exactly())
     }
 
     fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupRef<T>>

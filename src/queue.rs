@@ -199,7 +199,7 @@ pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group, Lane};
 pub use id::GroupId;
-pub(crate) use observers::{Observer, Side, if_idle, own_capacity, waiting_in};
+pub(crate) use observers::{Side, if_idle, own_capacity};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Receiving, Turns};
@@ -211,12 +211,15 @@ pub use sending::Sending;
 pub(crate) use sending::{Pause, Steps};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
+pub(crate) use state::Observer;
 use state::State;
 #[cfg(feature = "futures")]
 pub use stream::{SendSink, TurnStream};
 pub use turn::Turn;
 
+// A queue holds its groups, and each of them leads to its queue.
 pub(crate) type GroupRef<T> = crate::group::GroupRef<T, Shared<T>>;
+type Groups<T> = crate::group::Groups<T, Shared<T>>;
 pub(crate) type Pinned<T> = crate::group::Pinned<T, Shared<T>>;
 
 /// A queue of conversations. See the [module](self).

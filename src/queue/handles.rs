@@ -34,7 +34,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
-        Ok(super::waiting_in(&self.find(group)?))
+        Ok(self.find(group)?.waiting_exactly())
     }
 
     /// A handle of a group: to pause it, to change its level, or for one more conversation.
@@ -234,7 +234,7 @@ impl<T> Group<T> {
     /// How many messages wait in the group.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        super::waiting_in(&self.pin)
+        self.pin.waiting_exactly()
     }
 
     /// Like [`Conversation::set_tag`].
