@@ -137,11 +137,11 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     fn build(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
-            queue: lane.shared.clone(),
+            queue: lane.shared().clone(),
             names: Names::new(),
             made: Mutex::new((limit, level, Limit::Unlimited)),
         });
-        let number = lane.shared.register(shards.clone(), false);
+        let number = lane.shared().register(shards.clone(), false);
         let keyed = Self {
             lane,
             hasher,
