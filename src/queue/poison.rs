@@ -5,6 +5,7 @@
 //! is notified for each group that nobody was told of, or all waiters if they are fewer. Once
 //! the queue is finished, all are notified.
 
+use std::fmt;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use super::{GroupRef, Queue};
 
 /// A group that waits to be resumed, since one of its messages failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Poisoned {
     /// The group's name.
     pub group: GroupId,
@@ -33,6 +35,21 @@ pub struct Poisoned {
     pub attempts: u32,
     /// How many messages wait in the group, including the failed one.
     pub waiting: usize,
+}
+
+impl fmt::Display for Poisoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            group,
+            message,
+            attempts,
+            waiting,
+        } = self;
+        write!(
+            f,
+            "group {group}: message {message} failed {attempts} times, {waiting} wait"
+        )
+    }
 }
 
 impl<T> Queue<T> {
