@@ -7,7 +7,7 @@ use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
 use crate::queue::{Change, GroupId, GroupRef, LaneError, checked, own_capacity};
 
-use super::{Keyed, Shards};
+use super::Keyed;
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// The group of a key, if it has outstanding messages. Use it for operations on groups by
@@ -44,7 +44,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # use conversant::limit::Limit;
     /// # use conversant::queue::Queue;
     /// let queue = Queue::new();
-    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?).keep_keys();
     /// orders.set_limit("anna", 0)?;
     /// orders.send("anna", 1)?;
     /// orders.send("bert", 2)?;
@@ -196,29 +196,18 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 }
 
-impl<K: Copy, T, S> Keyed<K, T, S> {
+impl<K: Clone, T, S> Keyed<K, T, S> {
     /// The key of a group: of a turn or a delivery, of a
     /// [poisoned](crate::queue::Queue::poisoned) group, of a group in a snapshot. `None` if the
-    /// group belongs to no key of this `Keyed`. Never `None` while a turn or a delivery of the
-    /// group lives.
+    /// group belongs to no key of this `Keyed`, or the [keys are not kept](Self::keep_keys).
+    /// Otherwise never `None` while a turn or a delivery of the group lives.
     ///
-    /// If a key is not `Copy`, put it into the message: cloning it would run user code under a
-    /// lock.
-    ///
-    /// Cost: a short lock and a look-up. The first call costs O(keys). From then on the first
-    /// message of a key costs a little more, and each key a copy and some 20 bytes.
+    /// Cost: a short lock, a look-up and a copy of the key.
     #[must_use]
     pub fn key_of(&self, group: GroupId) -> Option<K> {
         let group = self.queue().key(group).ok()?;
-        let shards: &Shards<K, T> = &self.shards;
-        if shards.names.open() {
-            for map in &shards.maps {
-                let map = map.0.lock();
-                let all = map.groups();
-                all.for_each(|(group, key)| shards.names.add(group, key));
-            }
-            shards.names.filled();
-        }
-        shards.names.key_of(group)
+        // Copied and dropped under no lock.
+        let key = self.shards.names.get()?.key_of(group)?;
+        Some(K::clone(&key))
     }
 }

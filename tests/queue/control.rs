@@ -157,7 +157,7 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
 #[test]
 fn a_delivery_tells_its_key() {
     let queue = Queue::builder().attempts(1).build().unwrap();
-    let (orders, bills) = (keyed(&queue), keyed(&queue));
+    let [orders, bills] = [(); 2].map(|()| keyed(&queue).keep_keys());
     orders.send("anna", 1).unwrap();
     let first = queue.try_receive().unwrap();
     assert_eq!(orders.key_of(first.group()), Some("anna"));
@@ -180,9 +180,18 @@ fn a_delivery_tells_its_key() {
 }
 
 #[test]
+fn a_key_that_was_not_kept_is_not_told() {
+    let queue = Queue::new();
+    let orders = keyed(&queue);
+    orders.send("anna", 1).unwrap();
+    assert_eq!(orders.key_of(queue.try_receive().unwrap().group()), None);
+}
+
+#[test]
 fn keys_are_told_while_they_come_and_go() {
     let queue = Queue::new();
-    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()).keep_idle(0);
+    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+    let orders = orders.keep_idle(0).keep_keys();
     std::thread::scope(|scope| {
         for first in [0u32, 1000] {
             let orders = &orders;
