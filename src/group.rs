@@ -131,6 +131,12 @@ impl<T> Group<T> {
         self.mailbox.note()
     }
 
+    /// How many wait, exactly.
+    pub(crate) fn waiting_exactly(&self) -> usize {
+        let _mailbox = self.lock();
+        self.waiting() as usize
+    }
+
     /// So many more wait. Under the lock.
     ///
     /// # Panics

@@ -8,21 +8,21 @@
 //! use conversant::queue::Queue;
 //!
 //! let queue = Queue::new();
-//! let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
-//! orders.send("anna", 1)?;
-//! orders.send("bert", 2)?;
-//! orders.send("anna", 3)?;
+//! let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?).keep_keys();
+//! for (key, order) in [("anna", 1), ("bert", 2), ("anna", 3)] {
+//!     orders.send(key.to_string(), order)?;
+//! }
 //! queue.close();
 //!
 //! let mut served = Vec::new();
 //! // In a task: `queue.receive().await`.
 //! while let Ok(mut turn) = queue.receive().wait() {
-//!     let key = orders.key_of(turn.group());
+//!     let key = orders.key_of(turn.group()).expect("all keys are kept");
 //!     while let Some(delivery) = turn.next() {
-//!         served.push((key, delivery.complete()));
+//!         served.push(format!("{key} {}", delivery.complete()));
 //!     }
 //! }
-//! assert_eq!(served, [(Some("anna"), 1), (Some("anna"), 3), (Some("bert"), 2)]);
+//! assert_eq!(served, ["anna 1", "anna 3", "bert 2"]);
 //! assert!(orders.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -63,15 +63,15 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::limit::Limit;
 use crate::queue::{
     Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared,
-    if_idle, waiting_in,
+    if_idle,
 };
 use crate::ready::STANDING_LEVEL;
 // Only for shared ownership: it synchronizes nothing.
 use crate::shown::shows;
-use crate::sync::{Apart, Mutex, MutexGuard, WakeArc as Arc, model_size};
+use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size};
 
 use map::{Entry, KeyMap, Made};
-use names::Names;
+use names::{Names, Tables};
 
 pub use send_wait::KeyedSendWait;
 
@@ -94,9 +94,10 @@ pub struct Keyed<K, T, S = RandomState> {
 
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
-/// A key's group, its locked shard, and a group that was made in vain, to be dropped after the
-/// shard is unlocked.
-type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Pinned<T>>);
+/// A key's group, its locked shard, and what was made in vain, to be dropped after the shard is
+/// unlocked.
+type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Unneeded<K, T>>);
+type Unneeded<K, T> = (Pinned<T>, Option<Arc<K>>);
 
 /// The promise of callers of [`Keyed::group_of`].
 const KEY: &str = "a key without a group is here";
@@ -104,7 +105,8 @@ const KEY: &str = "a key without a group is here";
 struct Shards<K, T> {
     maps: [Apart<Mutex<KeyMap<K, T>>>; SHARDS],
     queue: crate::sync::Arc<Shared<T>>,
-    names: Names<K>,
+    /// None unless the keys are kept.
+    names: OnceLock<Box<dyn Names<K>>>,
     made: Mutex<Made>,
 }
 
@@ -137,11 +139,11 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     fn build(lane: Lane<T>, limit: Limit, level: u8, hasher: S) -> Self {
         let shards = Arc::new(Shards {
             maps: std::array::from_fn(|_| Apart(Mutex::new(KeyMap::new()))),
-            queue: lane.shared.clone(),
-            names: Names::new(),
+            queue: lane.shared().clone(),
+            names: OnceLock::new(),
             made: Mutex::new((limit, level, Limit::Unlimited)),
         });
-        let number = lane.shared.register(shards.clone(), false);
+        let number = lane.shared().register(shards.clone(), false);
         let keyed = Self {
             lane,
             hasher,
@@ -165,6 +167,20 @@ impl<K, T, S> Keyed<K, T, S> {
         let few = groups.min(u32::MAX as usize);
         let before = std::mem::replace(&mut self.few, few);
         self.queue().keep_idle(few, before);
+        self
+    }
+
+    /// Keeps a copy of each key while its group is kept, for [`key_of`](Self::key_of). Call it
+    /// before the first send: groups that are there already are not told.
+    ///
+    /// Cost: a copy and some 40 bytes for each group, when it is made.
+    #[must_use]
+    pub fn keep_keys(self) -> Self
+    where
+        K: Clone + Send + Sync + 'static,
+    {
+        let names = || -> Box<dyn Names<K>> { Box::new(Tables::new()) };
+        self.shards.names.get_or_init(names);
         self
     }
 
@@ -269,13 +285,17 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             let change = Change::Capacity(capacity);
             self.queue().change_holding(&group, change, ());
         }
+        let names = self.shards.names.get();
+        let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));
         let mut shard = self.shards.map(hash).lock();
         if let Some(known) = shard.find(hash, key.as_ref().expect(KEY)) {
             let known = GroupRef::clone(known);
-            return Ok((known, shard, Some(group)));
+            return Ok((known, shard, Some((group, name))));
         }
         let (made, key) = (GroupRef::clone(&group), key.take().expect(KEY));
-        self.shards.names.add(made.key(), &key);
+        if let (Some(names), Some(name)) = (names, name) {
+            names.add(made.key(), name);
+        }
         shard.insert(Entry { hash, key, group });
         self.queue().keep();
         Ok((made, shard, None))
@@ -299,7 +319,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).map_or(0, |group| waiting_in(&group))
+        self.find(key).map_or(0, |group| group.waiting_exactly())
     }
 
     fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupRef<T>>
@@ -341,10 +361,10 @@ impl<K, T> Shards<K, T> {
         let mut forgotten = Vec::new();
         for map in &self.maps {
             let taken = take(&mut map.0.lock());
-            self.names
-                .remove(taken.iter().map(|entry| entry.group.key()));
+            let mut groups = taken.iter().map(|entry| entry.group.key());
+            let names = self.names.get().map(|names| names.remove(&mut groups));
             self.queue.let_go(taken.len());
-            forgotten.push(taken);
+            forgotten.push((taken, names));
         }
     }
 }

@@ -1,10 +1,20 @@
 //! What most programs begin with: `use conversant::prelude::*;`.
 //!
-//! Names that two modules share, such as their groups and errors, stay where they
-//! are.
+//! Names that two modules share, such as their groups, events and errors, stay where they
+//! are:
+//!
+//! ```
+//! use conversant::prelude::*;
+//! use conversant::scheduler::*;
+//!
+//! fn count(events: &[Event]) -> usize {
+//!     events.len()
+//! }
+//! # assert_eq!(count(&[]), 0);
+//! ```
 
 #[cfg(feature = "dialog")]
-pub use crate::dialog::{Dialogs, Endpoint, Event};
+pub use crate::dialog::{Dialogs, Endpoint};
 #[cfg(feature = "locks")]
 pub use crate::gate::TierGate;
 #[cfg(feature = "locks")]

@@ -154,6 +154,7 @@ mod delivery;
 mod handles;
 mod holders;
 mod id;
+mod lane;
 mod messages;
 #[cfg(all(test, loom))]
 mod model;
@@ -197,9 +198,10 @@ pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
-pub use handles::{Conversation, Group, Lane};
+pub use handles::{Conversation, Group};
 pub use id::GroupId;
-pub(crate) use observers::{Observer, Side, if_idle, own_capacity, waiting_in};
+pub use lane::Lane;
+pub(crate) use observers::{Side, if_idle, own_capacity};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::{Receive, ReceiveMany, Receiving, Turns};
@@ -211,12 +213,15 @@ pub use sending::Sending;
 pub(crate) use sending::{Pause, Steps};
 pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
+pub(crate) use state::Observer;
 use state::State;
 #[cfg(feature = "futures")]
 pub use stream::{SendSink, TurnStream};
 pub use turn::Turn;
 
+// A queue holds its groups, and each of them leads to its queue.
 pub(crate) type GroupRef<T> = crate::group::GroupRef<T, Shared<T>>;
+type Groups<T> = crate::group::Groups<T, Shared<T>>;
 pub(crate) type Pinned<T> = crate::group::Pinned<T, Shared<T>>;
 
 /// A queue of conversations. See the [module](self).
@@ -238,8 +243,8 @@ impl<T> Builder<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if the quantum, the number of attempts or the capacity is 0, or the
-    /// capacity is above [`Limit::MAX`].
+    /// [`OutOfRange`] if the quantum or the number of attempts is 0, or the capacity is above
+    /// [`Limit::MAX`].
     pub fn build(self) -> Result<Queue<T>, OutOfRange> {
         let shared = Arc::new(Shared::new(self)?);
         let owner = Arc::new(Owner { shared });
@@ -285,7 +290,7 @@ impl<T> Queue<T> {
             state.capped |= cap != Limit::Unlimited;
             Ok::<_, LaneError>(key)
         })?;
-        Ok(Lane { shared, key })
+        Ok(Lane::new(shared, key))
     }
 
     /// Refuses new messages, lanes, groups and conversations from now on. Waiting messages, and
@@ -372,11 +377,6 @@ impl<T> Shared<T> {
         bounds.iter().for_each(|bound| bound.close());
         self.capacity.close();
         result
-    }
-
-    fn drain_all(&self, state: &mut State<T>) -> Vec<T> {
-        let groups = state.groups.all().into_iter();
-        groups.flat_map(|group| self.drain(state, &group)).collect()
     }
 }
 

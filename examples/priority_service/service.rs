@@ -106,7 +106,8 @@ impl Service {
                     _ = partner.end_with(fault.clone());
                 }
             }
-            Event::Timer => {}
+            // A timer, of which there are none.
+            _ => {}
         }
         delivery.complete();
     }

@@ -6,8 +6,19 @@ use std::num::NonZeroU32;
 
 use crate::error::OutOfRange;
 
-/// What came to an endpoint. New kinds may be added.
+/// What came to an endpoint. New kinds may be added: a `match` has a last arm for them.
+///
+/// ```compile_fail,E0004
+/// # use conversant::dialog::Event;
+/// fn is_last(event: &Event<u8>) -> bool {
+///     match event {
+///         Event::End | Event::Error(_) => true,
+///         Event::Message(_) | Event::Timer => false,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event<M> {
     /// The peer sent this.
     Message(M),

@@ -73,6 +73,7 @@ impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
 
 /// Names one side of one dialog, for ever: no other is ever called the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EndpointId {
     dialog: u64,
     side: usize,
@@ -95,6 +96,7 @@ impl fmt::Display for EndpointId {
 
 /// How far a side has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Standing {
     /// Both sides may send.
     Open,
@@ -102,6 +104,16 @@ pub enum Standing {
     PeerEnded,
     /// This side has ended.
     Ended,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::PeerEnded => "the peer has ended",
+            Self::Ended => "ended",
+        })
+    }
 }
 
 /// One side of a dialog, without owning it: what an event says it came to.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use super::{Group, Mailbox, ODD, Rare};
+use super::{Group, Mailbox, ODD};
 use crate::limit::Limit;
 
 /// Set in the place of every message but those put first, which therefore
@@ -90,14 +90,6 @@ impl Reach {
             _ => &mut self.sent,
         };
         *last = place.max(*last);
-    }
-}
-
-impl<T> Rare<T> {
-    /// The number of the last odd message that was sent.
-    fn last_sent(&self) -> Option<u64> {
-        let (&place, _) = self.odd.last_key_value()?;
-        (place & FRONT != 0).then(|| ordinal(place))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::limit::Limit;
 
 use super::bounds::Bounds;
-use super::odd::{Head, Taken};
+use super::odd::{FRONT, Head, Taken, ordinal};
 
 /// See the [module](self).
 pub(crate) struct Rare<T> {
@@ -58,4 +58,10 @@ impl<T> Rare<T> {
         more_pins: 0,
         high: 0,
     };
+
+    /// The number of the last odd message that was sent.
+    pub(super) fn last_sent(&self) -> Option<u64> {
+        let (&place, _) = self.odd.last_key_value()?;
+        (place & FRONT != 0).then(|| ordinal(place))
+    }
 }

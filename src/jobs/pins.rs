@@ -3,12 +3,7 @@
 use crate::slab::Key;
 
 use super::records::Group;
-use super::{Jobs, Name, PINNED, Place, PushReason, Rare, Scope, To};
-
-/// A tenant, or a group of one, that is kept until it is unpinned: as the [`Group`] that it
-/// is, or that has its jobs without one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pinned(pub(super) Key);
+use super::{Jobs, Name, PINNED, Pinned, Place, PushReason, Rare, Scope, To};
 
 /// Where a job belongs, as far as it is there.
 #[derive(Clone, Copy)]
@@ -17,14 +12,6 @@ pub(super) struct Known {
     pub(super) tenant: Option<u32>,
     /// Of a place by handle it may be gone.
     pub(super) group: Option<Key>,
-}
-
-impl Pinned {
-    /// The slot of its group.
-    #[inline]
-    pub(super) fn at(self) -> u32 {
-        self.0.index()
-    }
 }
 
 impl<K, J> Jobs<K, J> {

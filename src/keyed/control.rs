@@ -1,19 +1,17 @@
-//! Settings of one key: limit, level, capacity; and the key of a group.
+//! Control of one key: limit, level, capacity, poison; and the key of a group.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 
 use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
-use crate::queue::{Change, GroupId, GroupRef, LaneError, checked};
+use crate::queue::{Change, GroupId, GroupRef, LaneError, checked, own_capacity};
 
-use super::{Keyed, Shards};
+use super::Keyed;
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// The group of a key, if it has outstanding messages. Use it for operations on groups by
-    /// name: [`Queue::resume`](crate::queue::Queue::resume),
-    /// [`drain`](crate::queue::Queue::drain), [`take_failed`](crate::queue::Queue::take_failed)
-    /// and others.
+    /// name, such as [`Queue::receive_from`](crate::queue::Queue::receive_from).
     #[must_use]
     pub fn group<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
     where
@@ -46,7 +44,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # use conversant::limit::Limit;
     /// # use conversant::queue::Queue;
     /// let queue = Queue::new();
-    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?).keep_keys();
     /// orders.set_limit("anna", 0)?;
     /// orders.send("anna", 1)?;
     /// orders.send("bert", 2)?;
@@ -87,6 +85,61 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// the queue is closed.
     pub fn set_capacity(&self, key: K, capacity: impl Into<Limit>) -> Result<(), LaneError> {
         self.change(key, Change::Capacity(checked(capacity.into())?))
+    }
+
+    /// How many messages of a key may wait.
+    #[must_use]
+    pub fn capacity<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Limit
+    where
+        K: Borrow<Q>,
+    {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shards.map(hash).lock();
+        let known = shard.find(hash, key).map(|group| own_capacity(group));
+        known.unwrap_or_else(|| self.shards.made().2)
+    }
+
+    /// Like [`Queue::resume`](crate::queue::Queue::resume); false too if the key has no
+    /// outstanding messages.
+    pub fn resume<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let group = self.find(key);
+        group.is_some_and(|group| self.queue().resume(group.key()) == Ok(true))
+    }
+
+    /// Like [`Queue::drain`](crate::queue::Queue::drain): what waits of a key, in order.
+    pub fn drain<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<T>
+    where
+        K: Borrow<Q>,
+    {
+        let group = self.find(key);
+        let drained = group.and_then(|group| self.queue().drain(group.key()).ok());
+        drained.unwrap_or_default()
+    }
+
+    /// Like [`Queue::take_failed`](crate::queue::Queue::take_failed): the message that poisoned
+    /// the group of a key, if one did.
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// let queue = Queue::builder().attempts(1).build()?;
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.send("anna", "bad")?;
+    /// orders.send("anna", "good")?;
+    /// queue.try_receive()?.next().expect("the first").give_back();
+    /// assert_eq!(orders.take_failed("anna"), Some("bad"));
+    /// assert_eq!(orders.drain("anna"), ["good"]);
+    /// // Nothing of hers is left.
+    /// assert_eq!((orders.take_failed("anna"), orders.resume("anna")), (None, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_failed<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<T>
+    where
+        K: Borrow<Q>,
+    {
+        self.queue().take_failed(self.find(key)?.key()).ok()?
     }
 
     fn change(&self, key: K, change: Change) -> Result<(), LaneError> {
@@ -143,29 +196,18 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 }
 
-impl<K: Copy, T, S> Keyed<K, T, S> {
+impl<K: Clone, T, S> Keyed<K, T, S> {
     /// The key of a group: of a turn or a delivery, of a
     /// [poisoned](crate::queue::Queue::poisoned) group, of a group in a snapshot. `None` if the
-    /// group belongs to no key of this `Keyed`. Never `None` while a turn or a delivery of the
-    /// group lives.
+    /// group belongs to no key of this `Keyed`, or the [keys are not kept](Self::keep_keys).
+    /// Otherwise never `None` while a turn or a delivery of the group lives.
     ///
-    /// If a key is not `Copy`, put it into the message: cloning it would run user code under a
-    /// lock.
-    ///
-    /// Cost: a short lock and a look-up. The first call costs O(keys). From then on the first
-    /// message of a key costs a little more, and each key a copy and some 20 bytes.
+    /// Cost: a short lock, a look-up and a copy of the key.
     #[must_use]
     pub fn key_of(&self, group: GroupId) -> Option<K> {
         let group = self.queue().key(group).ok()?;
-        let shards: &Shards<K, T> = &self.shards;
-        if shards.names.open() {
-            for map in &shards.maps {
-                let map = map.0.lock();
-                let all = map.groups();
-                all.for_each(|(group, key)| shards.names.add(group, key));
-            }
-            shards.names.filled();
-        }
-        shards.names.key_of(group)
+        // Copied and dropped under no lock.
+        let key = self.shards.names.get()?.key_of(group)?;
+        Some(K::clone(&key))
     }
 }

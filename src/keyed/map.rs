@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use hashbrown::HashTable;
 
 use crate::limit::Limit;
-use crate::queue::{GroupKey, GroupRef, Pinned, if_idle, own_capacity};
+use crate::queue::{GroupRef, Pinned, if_idle, own_capacity};
 
 /// Limit, level and capacity of a new group.
 pub(super) type Made = (Limit, u8, Limit);
@@ -52,11 +52,6 @@ impl<K, T> KeyMap<K, T> {
     pub(super) fn insert(&mut self, entry: Entry<K, T>) {
         self.entries
             .insert_unique(entry.hash, entry, |entry| entry.hash);
-    }
-
-    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupKey, &K)> {
-        let all = self.entries.iter();
-        all.map(|entry| (entry.group.key(), &entry.key))
     }
 
     /// The groups that have this capacity.

@@ -1,84 +1,66 @@
-//! The key of each group.
+//! The key of each group, for those who keep keys.
 //!
-//! State: a copy of the key of each group; none until somebody asks for a key.
-//!
-//! Invariants:
-//! 1. Once `complete`, this has the key of each group in the maps: a key is added under the
-//!    lock of its shard, and removed after it has left the map.
-//! 2. An insertion that saw no table had its shard's lock before the call that fills the
-//!    tables.
+//! Invariant: this has the key of each group in the maps: a key is added under the lock of its
+//! shard, and removed after it has left the map. No user code runs under a lock: keys are
+//! copied before and after it, and dropped after it.
 
 use std::collections::HashMap;
 
 use crate::queue::GroupKey;
-use crate::sync::{AtomicBool, Mutex, OnceLock, Ordering, model_size};
+// Only for shared ownership: it synchronizes nothing.
+use crate::sync::{Mutex, WakeArc as Arc, model_size};
 
 const TABLES: usize = model_size(16, 1);
 
-type Table<K> = Mutex<HashMap<GroupKey, K>>;
+/// [`Tables`] of keys that can be copied. Other keys need not be.
+pub(super) trait Names<K>: Send + Sync {
+    fn copy(&self, key: &K) -> Arc<K>;
 
-/// How a key is copied.
-type CopyKey<K> = fn(&K) -> K;
+    fn add(&self, group: GroupKey, key: Arc<K>);
 
-type Tables<K> = (Box<[Table<K>]>, CopyKey<K>);
+    /// The keys that were removed, to be dropped under no lock.
+    fn remove(&self, groups: &mut dyn Iterator<Item = GroupKey>) -> Vec<Arc<K>>;
+
+    fn key_of(&self, group: GroupKey) -> Option<Arc<K>>;
+}
+
+type Table<K> = Mutex<HashMap<GroupKey, Arc<K>>>;
 
 /// See the [module](self).
-pub(super) struct Names<K> {
-    tables: OnceLock<Tables<K>>,
-    complete: AtomicBool,
+pub(super) struct Tables<K>([Table<K>; TABLES]);
+
+impl<K> Tables<K> {
+    pub(super) fn new() -> Self {
+        Self(std::array::from_fn(|_| Mutex::new(HashMap::new())))
+    }
+
+    fn of(&self, group: GroupKey) -> &Table<K> {
+        &self.0[group.0.index() as usize % TABLES]
+    }
 }
 
-impl<K> Names<K> {
-    pub(super) fn new() -> Self {
-        Self {
-            tables: OnceLock::new(),
-            complete: AtomicBool::new(false),
-        }
+impl<K: Clone + Send + Sync> Names<K> for Tables<K> {
+    fn copy(&self, key: &K) -> Arc<K> {
+        Arc::new(key.clone())
     }
 
-    /// Under the lock of the group's shard.
-    #[inline]
-    pub(super) fn add(&self, group: GroupKey, key: &K) {
-        if let Some((table, copy)) = self.table(group) {
-            table.lock().insert(group, copy(key));
-        }
+    fn add(&self, group: GroupKey, key: Arc<K>) {
+        self.of(group).lock().insert(group, key);
     }
 
-    pub(super) fn remove(&self, groups: impl Iterator<Item = GroupKey>) {
+    fn remove(&self, groups: &mut dyn Iterator<Item = GroupKey>) -> Vec<Arc<K>> {
+        let mut removed = Vec::new();
         for group in groups {
-            if let Some((table, _)) = self.table(group) {
-                let mut table = table.lock();
-                table.remove(&group);
-                if table.is_empty() {
-                    *table = HashMap::new();
-                }
+            let mut table = self.of(group).lock();
+            removed.extend(table.remove(&group));
+            if table.is_empty() {
+                *table = HashMap::new();
             }
         }
+        removed
     }
 
-    fn table(&self, group: GroupKey) -> Option<(&Table<K>, CopyKey<K>)> {
-        let (tables, copy) = self.tables.get()?;
-        let table = tables.get(group.0.index() as usize % tables.len())?;
-        Some((table, *copy))
-    }
-}
-
-impl<K: Copy> Names<K> {
-    /// Makes the tables if there are none. Whether they must be filled.
-    pub(super) fn open(&self) -> bool {
-        let tables = || (0..TABLES).map(|_| Mutex::new(HashMap::new())).collect();
-        self.tables.get_or_init(|| (tables(), |key| *key));
-        // Acquire: pairs with the release in `filled`.
-        !self.complete.load(Ordering::Acquire)
-    }
-
-    /// Notes that the tables are filled.
-    pub(super) fn filled(&self) {
-        // Release: pairs with the acquire in `open`.
-        self.complete.store(true, Ordering::Release);
-    }
-
-    pub(super) fn key_of(&self, group: GroupKey) -> Option<K> {
-        self.table(group)?.0.lock().get(&group).copied()
+    fn key_of(&self, group: GroupKey) -> Option<Arc<K>> {
+        self.of(group).lock().get(&group).cloned()
     }
 }

@@ -29,12 +29,12 @@ fn busy(lane: &Lane<u8>) -> Pinned<u8> {
 }
 
 fn send(lane: &Lane<u8>, group: &GroupRef<u8>) {
-    let sent = Shared::send_at_once(group, || &lane.shared, 0);
-    lane.shared.posted(sent.expect("nothing is special"));
+    let sent = Shared::send_at_once(group, || lane.shared(), 0);
+    lane.shared().posted(sent.expect("nothing is special"));
 }
 
 fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
-    lane.shared.id(group.key())
+    lane.shared().id(group.key())
 }
 
 /// Serves all of a group.

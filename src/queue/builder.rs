@@ -54,7 +54,8 @@ impl<T> Builder<T> {
     /// also from its own handlers; [`send_wait`](super::Conversation::send_wait) waits for
     /// room. Ends, errors and timers of [dialogs](crate::dialog) need no room. A group that
     /// fills the queue blocks all others, unless groups or lanes have
-    /// [capacities](super::Conversation::set_capacity) of their own.
+    /// [capacities](super::Conversation::set_capacity) of their own. 0 lets nothing in, as it
+    /// does for those.
     pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
         self.capacity = capacity.into();
         self

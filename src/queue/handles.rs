@@ -1,17 +1,16 @@
-//! Lanes, groups and conversations: the handles of senders.
+//! Groups and conversations: the handles of senders.
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{self, BUMPED, CAPPED, Flags, KeepsGroups, LANE, Mailbox, Phase, Pin, TIERED};
-use crate::lanes::{LaneKey, Standing};
+use crate::group::{BUMPED, GroupKey, KeepsGroups, Phase, Pin};
+use crate::lanes::Standing;
 use crate::limit::Limit;
-use crate::ready::{Age, STANDING_LEVEL};
+use crate::ready::Age;
 use crate::shown::shows;
-use crate::sync::{Arc, Ordering};
+use crate::sync::Arc;
 use crate::trace;
 
 use super::bounds::{self, Changed};
 use super::id::GroupId;
-use super::refuse::LaneError;
 use super::shared::Shared;
 use super::state::State;
 use super::{GroupRef, Pinned, Queue};
@@ -34,7 +33,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn waiting_in(&self, group: GroupId) -> Result<usize, Stale> {
-        Ok(super::waiting_in(&self.find(group)?))
+        Ok(self.find(group)?.waiting_exactly())
     }
 
     /// A handle of a group: to pause it, to change its level, or for one more conversation.
@@ -54,11 +53,7 @@ impl<T> Queue<T> {
         group: GroupId,
         f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
     ) -> Result<R, Stale> {
-        let key = self.shared().key(group)?;
-        self.shared().with_state(|state| {
-            let group = state.groups.get(key).ok_or(Stale)?;
-            Ok(f(state, &group))
-        })
+        self.shared().by_key(self.shared().key(group)?, f)
     }
 
     /// Not inlined: inlined beside sends it makes them slower.
@@ -72,119 +67,19 @@ impl<T> Queue<T> {
     }
 }
 
-/// One caller's share of a queue: its weight, its cap and its groups. Dropping the handle does
-/// not end its groups; the lane goes with the last of them.
-pub struct Lane<T> {
-    pub(crate) shared: Arc<Shared<T>>,
-    pub(super) key: LaneKey,
-}
-
-impl<T> Lane<T> {
-    /// Makes a group with at most `limit` messages in flight (1: serial; 0: paused) and this
-    /// standing level (255 is served first).
-    ///
-    /// # Errors
-    ///
-    /// [`LaneError`] if the queue is closed, or the limit is above [`Limit::MAX`].
-    pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group<T>, LaneError> {
-        let pin = self.add_group(limit.into(), level)?;
-        Ok(Group { pin })
-    }
-
-    /// A conversation in a new serial group, at the default level 100.
-    ///
-    /// # Errors
-    ///
-    /// [`Closed`] if the queue is closed.
-    pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        let pin = self.add_group(Limit::SERIAL, STANDING_LEVEL);
-        let pin = pin.map_err(|_| Closed)?;
-        Ok(Conversation { pin })
-    }
-
-    /// The lane's number in the queue, which a [snapshot](super::LaneStatus::number) gives too.
-    /// After the lane and its groups are gone, a new lane may have the same number.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.key.index()
-    }
-
-    /// Changes how many messages of this lane may be in flight at once; 0 is a pause. A lower
-    /// cap takes nothing back, it leaves a debt.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
-    pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (shared, lane) = (&self.shared, self.key.index());
-        let cap = cap.into();
-        shared.with_state(|state| {
-            state.lanes.set_cap(lane, cap)?;
-            if cap != Limit::Unlimited && state.lanes.count_units(lane) {
-                self.count_units(state);
-            }
-            // Relaxed: live turns look at the cap under the lock.
-            shared.epoch.fetch_add(1, Ordering::Relaxed);
-            state.lanes.settle(lane);
-            Ok(())
-        })
-    }
-
-    /// The lane has a cap for the first time: counts the units in use.
-    fn count_units(&self, state: &mut State<T>) {
-        state.capped = true;
-        for group in state.groups_of(self.key) {
-            let mut mailbox = self.shared.lock_group(state, &group);
-            mailbox.flags |= CAPPED;
-            let units = mailbox.units(state.is_claimed(&mailbox));
-            state.lanes.add_units(self.key.index(), units);
-        }
-    }
-
-    /// Adds a group with one pin.
-    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {
-        let shared = &self.shared;
-        shared.with_state(|state| {
-            state.open()?;
-            let limit = limit.checked()?;
-            let lane = state.lanes.lane(self.key.index());
-            let mut flags: Flags = 0;
-            if lane.counts {
-                flags |= CAPPED;
-            }
-            if lane.is_tiered() {
-                flags |= TIERED;
-            }
-            if *state.level.get_or_insert(level) != level {
-                shared.submissions.mix();
-            }
-            let mut mailbox = Mailbox::new(self.key, limit, level, flags);
-            if let Some(bound) = state.lane_bounds.get(&self.key.index()) {
-                _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
-            }
-            let group = group::Group::new(mailbox, shared.capacity.is_limited());
-            let pin = state.groups.add(group, shared);
-            state.add_to_lane(self.key, pin.key());
-            Ok(pin)
-        })
-    }
-}
-
-impl<T> Drop for Lane<T> {
-    fn drop(&mut self) {
-        self.shared.with_state(|state| {
-            state.lanes.end_lane(self.key);
-            state.let_go_of_bound(self.key);
-        });
-    }
-}
-
 /// One or more conversations that share a limit, a level and their order.
 ///
-/// A group lives until its last handle and conversation are gone and no message of it waits or
-/// is in flight.
+/// A handle: clones are the same group. A group lives until its last handle and conversation are
+/// gone and no message of it waits or is in flight.
 pub struct Group<T> {
     pub(super) pin: Pinned<T>,
+}
+
+impl<T> Clone for Group<T> {
+    fn clone(&self) -> Self {
+        let pin = self.pin.another();
+        Self { pin }
+    }
 }
 
 impl<T> Group<T> {
@@ -234,7 +129,7 @@ impl<T> Group<T> {
     /// How many messages wait in the group.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        super::waiting_in(&self.pin)
+        self.pin.waiting_exactly()
     }
 
     /// Like [`Conversation::set_tag`].
@@ -294,6 +189,19 @@ impl<T> Conversation<T> {
     /// Cost: a short lock, and some 120 bytes if nothing else about the group is rare.
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
+    }
+}
+
+impl<T> Shared<T> {
+    pub(super) fn by_key<R>(
+        &self,
+        key: GroupKey,
+        f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
+    ) -> Result<R, Stale> {
+        self.with_state(|state| {
+            let group = state.groups.get(key).ok_or(Stale)?;
+            Ok(f(state, &group))
+        })
     }
 }
 
@@ -386,8 +294,6 @@ impl<T> Shared<T> {
         }
     }
 }
-
-shows!(impl<T> Lane<T>, |lane| id: lane.key);
 
 shows!(impl<T> Group<T>, |group| id: group.id());
 

@@ -17,15 +17,7 @@ use super::handles::Conversation;
 use super::id::GroupId;
 use super::refuse::SendError;
 use super::shared::Shared;
-
-/// Is told what happens to a queue, under no lock.
-pub(crate) trait Observer: Send + Sync {
-    /// The queue was dropped. Called once.
-    fn gone(&self) {}
-
-    /// Idle groups may be forgotten.
-    fn trim(&self) {}
-}
+use super::state::Observer;
 
 /// Tells what is held where the last message of the group stands, also if the send was
 /// refused: then it is some other's.
@@ -48,12 +40,6 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32
 /// The group's own capacity.
 pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
     group.lock().own_bound().0
-}
-
-/// How many messages wait in a group.
-pub(crate) fn waiting_in<T>(group: &GroupRef<T>) -> usize {
-    let _mailbox = group.lock();
-    group.waiting() as usize
 }
 
 impl<T> Shared<T> {

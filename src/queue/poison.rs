@@ -5,6 +5,7 @@
 //! is notified for each group that nobody was told of, or all waiters if they are fewer. Once
 //! the queue is finished, all are notified.
 
+use std::fmt;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use super::{GroupRef, Queue};
 
 /// A group that waits to be resumed, since one of its messages failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Poisoned {
     /// The group's name.
     pub group: GroupId,
@@ -33,6 +35,21 @@ pub struct Poisoned {
     pub attempts: u32,
     /// How many messages wait in the group, including the failed one.
     pub waiting: usize,
+}
+
+impl fmt::Display for Poisoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            group,
+            message,
+            attempts,
+            waiting,
+        } = self;
+        write!(
+            f,
+            "group {group}: message {message} failed {attempts} times, {waiting} wait"
+        )
+    }
 }
 
 impl<T> Queue<T> {
@@ -99,18 +116,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn take_failed(&self, group: GroupId) -> Result<Option<T>, Stale> {
-        let shared = self.shared();
-        self.by_name(group, |state, group| {
-            let place = state.suspended.poison(group.key())?.place;
-            shared.change_group(state, group, |state, mailbox| {
-                let Some(failed) = group.take_failed(mailbox, place) else {
-                    return (None, Age::Same);
-                };
-                shared.free(state, 1);
-                let (_, age) = state.go_on(group, mailbox);
-                (Some(failed.message), age)
-            })
-        })
+        self.shared().take_failed(self.shared().key(group)?)
     }
 }
 
@@ -184,8 +190,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn resume(&self, group: GroupId) -> Result<bool, Stale> {
-        let shared = self.shared();
-        self.by_name(group, |state, group| shared.resume(state, group))
+        self.shared().resume(self.shared().key(group)?)
     }
 
     /// Takes out all waiting messages of a group, in order, and lets the group go on.
@@ -194,8 +199,7 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn drain(&self, group: GroupId) -> Result<Vec<T>, Stale> {
-        let shared = self.shared();
-        self.by_name(group, |state, group| shared.drain(state, group))
+        self.shared().drain(self.shared().key(group)?)
     }
 
     /// Sets the time, since an origin of your choice, and ends each
@@ -227,7 +231,7 @@ impl<T> Queue<T> {
             state.suspended.timers.advance(now);
             while let Some((_, key)) = state.suspended.timers.due() {
                 if let Some(group) = state.groups.get(key) {
-                    shared.resume(state, &group);
+                    shared.go_on(state, &group);
                 }
             }
             state.suspended.timers.next()
@@ -251,12 +255,41 @@ impl<T> Timed for Queue<T> {
 }
 
 impl<T> Shared<T> {
-    fn resume(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {
+    pub(crate) fn take_failed(&self, group: GroupKey) -> Result<Option<T>, Stale> {
+        self.by_key(group, |state, group| {
+            let place = state.suspended.poison(group.key())?.place;
+            self.change_group(state, group, |state, mailbox| {
+                let Some(failed) = group.take_failed(mailbox, place) else {
+                    return (None, Age::Same);
+                };
+                self.free(state, 1);
+                let (_, age) = state.go_on(group, mailbox);
+                (Some(failed.message), age)
+            })
+        })
+    }
+
+    pub(crate) fn resume(&self, group: GroupKey) -> Result<bool, Stale> {
+        self.by_key(group, |state, group| self.go_on(state, group))
+    }
+
+    pub(crate) fn drain(&self, group: GroupKey) -> Result<Vec<T>, Stale> {
+        self.by_key(group, |state, group| self.take_all(state, group))
+    }
+
+    fn go_on(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {
         self.change_group(state, group, |state, mailbox| state.go_on(group, mailbox))
     }
 
-    pub(super) fn drain(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
+    fn take_all(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
         self.take_out(state, group, true, |_| true)
+    }
+
+    pub(super) fn drain_all(&self, state: &mut State<T>) -> Vec<T> {
+        let groups = state.groups.all().into_iter();
+        groups
+            .flat_map(|group| self.take_all(state, &group))
+            .collect()
     }
 
     /// Takes out waiting messages of a group that `fits` selects, except one that is being

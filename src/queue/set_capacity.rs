@@ -1,10 +1,13 @@
 //! Setting the capacities of groups and lanes.
 
 use crate::error::OutOfRange;
+use crate::group::of_bound;
 use crate::limit::Limit;
 
 use super::bounds::checked;
-use super::handles::{Change, Conversation, Group, Lane};
+use super::handles::{Change, Conversation, Group};
+use super::lane::Lane;
+use super::observers::own_capacity;
 
 impl<T> Lane<T> {
     /// Sets how many messages may wait in all groups of this lane together, beside the
@@ -19,12 +22,21 @@ impl<T> Lane<T> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         let capacity = checked(capacity.into())?;
-        self.shared.capacity.use_parts();
+        self.shared().capacity.use_parts();
         let changed = self
-            .shared
-            .with_state(|state| state.change_lane(self.key, capacity));
+            .shared()
+            .with_state(|state| state.change_lane(self.key(), capacity));
         changed.finish();
         Ok(())
+    }
+
+    /// How many messages may wait in all groups of this lane together.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.shared().with_state(|state| {
+            let bound = state.lane_bounds.get(&self.number());
+            of_bound(bound.map(|bound| &**bound)).0
+        })
     }
 }
 
@@ -38,6 +50,12 @@ impl<T> Group<T> {
         let change = Change::Capacity(checked(capacity.into())?);
         self.pin.queue().change_holding(&self.pin, change, ());
         Ok(())
+    }
+
+    /// How many messages may wait in the group.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        own_capacity(&self.pin)
     }
 }
 
@@ -95,5 +113,11 @@ impl<T> Conversation<T> {
         let change = Change::Capacity(checked(capacity.into())?);
         self.pin.queue().change_holding(&self.pin, change, ());
         Ok(())
+    }
+
+    /// How many messages may wait in the group.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        own_capacity(&self.pin)
     }
 }

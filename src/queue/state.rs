@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use crate::error::Closed;
 use crate::group::{
-    BOUNDED, CLOSED, COUNTED, Group, GroupKey, Groups, LANE, Mailbox, NAMED, PEEKED, POISONED,
-    Phase, STARTED, TIERED, UNPINNED, bound,
+    BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, PEEKED, POISONED, Phase,
+    STARTED, TIERED, UNPINNED, bound,
 };
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
@@ -28,13 +28,22 @@ use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
 use super::units::Units;
-use super::{GroupRef, Observer, Shared};
+use super::{GroupRef, Groups};
+
+/// Is told what happens to a queue, under no lock.
+pub(crate) trait Observer: Send + Sync {
+    /// The queue was dropped. Called once.
+    fn gone(&self) {}
+
+    /// Idle groups may be forgotten.
+    fn trim(&self) {}
+}
 
 /// Each claim uses `lanes` and `receives`: they come early, close to the lock.
 #[repr(C)]
 pub(super) struct State<T> {
     pub(super) lanes: Lanes<GroupRef<T>>,
-    pub(super) groups: Groups<T, Shared<T>>,
+    pub(super) groups: Groups<T>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
     /// Receives that wait for a group by name; no entry is empty.

@@ -117,7 +117,7 @@ fn debug_writes_under_no_lock() {
 fn the_last_pin_lets_the_queue_go() {
     let queue = Queue::<u8>::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    let alive = Arc::downgrade(&lane.shared);
+    let alive = Arc::downgrade(lane.shared());
     let one = lane.conversation().unwrap();
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let two = group.conversation().unwrap();
@@ -136,7 +136,7 @@ fn a_detached_delivery_pins_its_group() {
     for (completes, first) in [(true, true), (true, false), (false, true), (false, false)] {
         let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
-        let alive = Arc::downgrade(&lane.shared);
+        let alive = Arc::downgrade(lane.shared());
         lane.conversation().unwrap().send(1).unwrap();
         let mut turn = queue.try_receive().unwrap();
         let delivery = turn.next().unwrap().detach();

@@ -1,6 +1,7 @@
 //! Queues that hold no more than they were told, by key; the rest is in
 //! `queue_suite/capacity.rs`.
 
+use std::task::Waker;
 use std::thread;
 
 use crate::queue_support;
@@ -9,7 +10,7 @@ use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::queue::{Queue, SendReason};
 
-use queue_support::serve;
+use queue_support::{poll, serve};
 
 #[test]
 fn by_key_too() {
@@ -118,4 +119,21 @@ fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     let sum: u64 = read.iter().map(|&(sum, _)| sum).sum();
     let more: u64 = (1..=EACH).filter(|n| n.is_multiple_of(100)).sum();
     assert_eq!(sum, 3 * (EACH * (EACH + 1) / 2 + 49 * more));
+}
+
+#[test]
+fn a_capacity_of_nothing_lets_nothing_in() {
+    let queue = Queue::builder().capacity(0).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = lane.conversation().unwrap();
+    assert_eq!(queue.capacity(), Limit::AtMost(0));
+    assert_eq!(one.send(1).unwrap_err().reason, SendReason::Full);
+    assert_eq!(one.send_all([1, 2]).unwrap_err().reason, SendReason::Full);
+    one.send_all([]).unwrap();
+    let mut sent = one.send_wait(1);
+    assert!(poll(&mut sent, Waker::noop()).is_pending());
+    queue.close();
+    assert_eq!(serve(&queue), []);
+    let refused = sent.wait().unwrap_err();
+    assert_eq!((refused.message, refused.reason), (1, SendReason::Closed));
 }

@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 use conversant::error::Stale;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{LaneError, NoMore, Queue, TryReceive, Why};
+use conversant::queue::{Group, LaneError, NoMore, Queue, TryReceive, Why};
 
 use crate::queue_support::{Bell, plain, poll, serve, take};
 
@@ -157,7 +157,7 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
 #[test]
 fn a_delivery_tells_its_key() {
     let queue = Queue::builder().attempts(1).build().unwrap();
-    let (orders, bills) = (keyed(&queue), keyed(&queue));
+    let [orders, bills] = [(); 2].map(|()| keyed(&queue).keep_keys());
     orders.send("anna", 1).unwrap();
     let first = queue.try_receive().unwrap();
     assert_eq!(orders.key_of(first.group()), Some("anna"));
@@ -180,9 +180,18 @@ fn a_delivery_tells_its_key() {
 }
 
 #[test]
+fn a_key_that_was_not_kept_is_not_told() {
+    let queue = Queue::new();
+    let orders = keyed(&queue);
+    orders.send("anna", 1).unwrap();
+    assert_eq!(orders.key_of(queue.try_receive().unwrap().group()), None);
+}
+
+#[test]
 fn keys_are_told_while_they_come_and_go() {
     let queue = Queue::new();
-    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()).keep_idle(0);
+    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+    let orders = orders.keep_idle(0).keep_keys();
     std::thread::scope(|scope| {
         for first in [0u32, 1000] {
             let orders = &orders;
@@ -234,4 +243,115 @@ fn who_is_woken_by_a_change_may_call() {
     assert!(caller.0.lock().unwrap().is_none(), "it was woken");
     drop(wait);
     assert_eq!(serve(&queue), [9]);
+}
+
+#[test]
+fn handles_of_a_lane_are_one_lane() {
+    let queue = Queue::<u32>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let (number, other) = (lane.number(), lane.clone());
+    drop(lane);
+    assert!(!queue.snapshot().lanes[0].ending);
+    other.set_cap(0).unwrap();
+    let one = other.conversation().unwrap();
+    one.send(1).unwrap();
+    assert!(queue.try_receive().is_err());
+    other.clone().set_cap(1).unwrap();
+    let ending = |queue: &Queue<u32>| queue.snapshot().lanes.first().map(|lane| lane.ending);
+    assert_eq!((other.number(), ending(&queue)), (number, Some(false)));
+    assert_eq!(
+        format!("{other:?}"),
+        format!("Lane {{ number: {number}, .. }}")
+    );
+    drop(other);
+    assert_eq!(ending(&queue), Some(true));
+    assert_eq!(serve(&queue), [1]);
+    drop(one);
+    assert_eq!(ending(&queue), None);
+}
+
+#[test]
+fn handles_of_a_group_are_one_group() {
+    let (queue, lane) = plain();
+    let group = lane.group(0, 100).unwrap();
+    let (name, other) = (group.id(), group.clone());
+    drop(group);
+    let one = other.conversation().unwrap();
+    one.send(1).unwrap();
+    drop(one);
+    assert!(queue.try_receive().is_err());
+    other.clone().set_limit(1).unwrap();
+    assert_eq!(serve(&queue), [1]);
+    assert!(queue.group(name).is_ok());
+    drop(other);
+    assert_eq!(queue.group(name).err(), Some(Stale));
+}
+
+#[test]
+fn each_handle_tells_its_capacity() {
+    let (queue, lane) = plain();
+    let group: Group<u32> = lane.group(1, 100).unwrap();
+    let one = group.conversation().unwrap();
+    let told = || (lane.capacity(), group.capacity(), one.capacity());
+    let (none, at_most) = (Limit::Unlimited, Limit::AtMost);
+    assert_eq!(told(), (none, none, none));
+    lane.set_capacity(3).unwrap();
+    assert_eq!(told(), (at_most(3), none, none));
+    one.set_capacity(0).unwrap();
+    assert_eq!(told(), (at_most(3), at_most(0), at_most(0)));
+    queue.close();
+    assert_eq!(told(), (at_most(3), at_most(0), at_most(0)));
+    lane.set_capacity(none).unwrap();
+    group.set_capacity(none).unwrap();
+    assert_eq!(told(), (none, none, none));
+}
+
+#[test]
+fn a_key_tells_its_capacity() {
+    let queue = Queue::new();
+    let keyed = keyed(&queue).capacity_each(5).unwrap();
+    let told = || ["anna", "bert"].map(|key| keyed.capacity(key));
+    assert_eq!(told(), [5, 5].map(Limit::AtMost));
+    keyed.set_capacity("anna", 0).unwrap();
+    // An idle group that differs is kept.
+    assert_eq!(keyed.len(), 0);
+    assert_eq!(told(), [0, 5].map(Limit::AtMost));
+    keyed.send("bert", 1).unwrap();
+    assert_eq!(told(), [0, 5].map(Limit::AtMost));
+}
+
+#[test]
+fn a_poisoned_key_goes_on_by_key() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let keyed = keyed(&queue);
+    let fail = || drop(queue.try_receive().unwrap().next().unwrap());
+    // Nothing of the key is there.
+    assert!(!keyed.resume("anna"));
+    assert_eq!(
+        (keyed.take_failed("anna"), keyed.drain("anna")),
+        (None, vec![])
+    );
+    for n in 1..=3 {
+        keyed.send("anna", n).unwrap();
+    }
+    keyed.send("bert", 4).unwrap();
+    assert!(!keyed.resume("anna"));
+    assert_eq!(keyed.take_failed("anna"), None);
+    fail();
+    assert_eq!(keyed.take_failed("bert"), None);
+    assert_eq!(serve(&queue), [4]);
+    assert!(keyed.resume("anna"));
+    fail();
+    assert_eq!(keyed.take_failed("anna"), Some(1));
+    fail();
+    assert_eq!(keyed.drain("anna"), [2, 3]);
+    assert!(queue.poisoned().is_empty());
+    // Idle, but kept.
+    assert!(!keyed.resume("anna"));
+    assert_eq!(
+        (keyed.take_failed("anna"), keyed.drain("anna")),
+        (None, vec![])
+    );
+    keyed.send("anna", 5).unwrap();
+    assert_eq!(serve(&queue), [5]);
 }

@@ -183,6 +183,8 @@ fn keys_of_one_hash_are_told_apart() {
 
 thread_local! {
     pub(crate) static PANICS: Cell<bool> = const { Cell::new(false) };
+    /// The next copy of a key sends by the same key.
+    static SENDS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Its `Eq` panics when asked to.
@@ -246,13 +248,35 @@ impl PartialEq for Nosy {
 
 impl Eq for Nosy {}
 
-impl Drop for Nosy {
-    fn drop(&mut self) {
+impl Clone for Nosy {
+    fn clone(&self) -> Self {
+        self.ask();
+        let copy = Self {
+            name: self.name,
+            orders: self.orders.clone(),
+            asked: self.asked.clone(),
+        };
+        if SENDS.take() {
+            let orders = self.orders.lock().unwrap().clone();
+            _ = orders.map(|orders| orders.send(copy.clone(), 9));
+        }
+        copy
+    }
+}
+
+impl Nosy {
+    fn ask(&self) {
         let orders = self.orders.lock().unwrap().clone();
         if let Some(orders) = orders {
             let _asks = orders.len();
             self.asked.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        self.ask();
     }
 }
 
@@ -295,6 +319,38 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     queue.close();
     assert!(orders.send(key(), 6).is_err());
     assert_eq!(asked.load(Ordering::Relaxed), 9);
+    *cell.lock().unwrap() = None;
+}
+
+/// Keys that are kept are copied under no lock, and their copies dropped under none.
+#[test]
+fn a_key_may_call_its_keeper_when_it_is_copied() {
+    let queue = Queue::new();
+    let (cell, asked) = (Known::default(), Arc::new(AtomicUsize::new(0)));
+    let orders: Arc<Keyed<Nosy, u8>> = Arc::new(keyed(&queue).keep_keys());
+    *cell.lock().unwrap() = Some(orders.clone());
+    let key = |name| Nosy {
+        name,
+        orders: cell.clone(),
+        asked: asked.clone(),
+    };
+    let asked = || asked.swap(0, Ordering::Relaxed);
+    orders.send(key(1), 1).unwrap();
+    // The one that is kept.
+    assert_eq!(asked(), 1);
+    let turn = queue.try_receive().unwrap();
+    let told = orders.key_of(turn.group()).unwrap();
+    assert_eq!((told.name, asked()), (1, 1));
+    drop((told, turn));
+    assert_eq!(asked(), 1);
+    assert_eq!(served(&queue), [1]);
+    assert_eq!((orders.len(), asked()), (0, 2));
+    // While its key is copied, another makes its group: this copy is for nothing.
+    SENDS.set(true);
+    orders.send(key(2), 2).unwrap();
+    assert_eq!(served(&queue), [9, 2]);
+    let known = asked();
+    assert_eq!((orders.len(), asked() + known), (0, 7));
     *cell.lock().unwrap() = None;
 }
 

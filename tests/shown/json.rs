@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+use conversant::dialog::{Dialogs, Received};
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
 use conversant::job_queue::{self, JobQueue, Scope};
@@ -35,6 +36,28 @@ fn a_queue() {
         (&json!(1), &json!("InLine"))
     );
     assert!(group["id"]["key"].is_string() && group["bump"].is_null());
+}
+
+#[test]
+fn a_poisoned_group() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let anna = queue.lane(1, 1).unwrap().conversation().unwrap();
+    anna.send("fails").unwrap();
+    drop(queue.try_receive().unwrap().next());
+    let expected = json!({ "group": anna.group(), "message": 1, "attempts": 1, "waiting": 1 });
+    assert_eq!(to_value(queue.poisoned()).unwrap(), json!([expected]));
+}
+
+#[test]
+fn a_dialog() {
+    let queue = Queue::<Received<()>>::new();
+    let lane = queue.lane(1, 1).unwrap();
+    let (near, far) = Dialogs::new().pair(&lane, &lane).unwrap();
+    near.end().unwrap();
+    let told = to_value([near.standing(), far.standing()]).unwrap();
+    assert_eq!(told, json!(["Ended", "PeerEnded"]));
+    let id = json!({ "dialog": far.id().dialog(), "side": 1 });
+    assert_eq!(to_value(far.id()).unwrap(), id);
 }
 
 #[test]

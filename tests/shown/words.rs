@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use conversant::dialog::{Dialogs, Received};
 use conversant::job_queue::{self, JobQueue, Place, Scope};
 use conversant::limit::Limit;
 use conversant::queue::Queue;
@@ -20,6 +21,30 @@ fn ids() {
     let (queue, jobs) = (one.to_string(), id.to_string());
     let number = |id: &str| id.split_once('.').unwrap().0.parse::<u64>();
     assert_ne!(number(&queue), number(&jobs), "each of its own queue");
+}
+
+#[test]
+fn a_poisoned_group() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let one = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = one.conversation().unwrap();
+    one.send_all([1, 2]).unwrap();
+    drop(queue.try_receive().unwrap().next());
+    let poisoned = queue.poisoned().remove(0);
+    let said = format!("group {}: message 1 failed 1 times, 2 wait", one.group());
+    assert_eq!(poisoned.to_string(), said);
+}
+
+#[test]
+fn how_far_a_dialog_has_come() {
+    let queue = Queue::<Received<()>>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let (near, far) = Dialogs::new().pair(&lane, &lane).unwrap();
+    let said = || [&near, &far].map(|side| side.standing().to_string());
+    assert_eq!(said(), ["open", "open"]);
+    near.end().unwrap();
+    assert_eq!(said(), ["ended", "the peer has ended"]);
+    assert_eq!(near.id().to_string(), format!("{}.0", near.id().dialog()));
 }
 
 #[test]

@@ -324,6 +324,7 @@ fn word(event: &Event<Note>) -> Word {
         Event::End => Word::End,
         Event::Error(fault) => Word::Error((!fault.is_gone()).then(|| fault.code())),
         Event::Timer => Word::Timer,
+        _ => panic!("an event that is new"),
     }
 }
 

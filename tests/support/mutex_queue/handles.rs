@@ -193,7 +193,7 @@ impl<T> Conversation<T> {
         }
         let held = model.held() + more;
         match model.settings.capacity {
-            Limit::AtMost(most) if more > most as usize => Some(SendReason::AboveCapacity),
+            Limit::AtMost(most @ 1..) if more > most as usize => Some(SendReason::AboveCapacity),
             Limit::AtMost(most) if held > most as usize => Some(SendReason::Full),
             _ => None,
         }

@@ -103,11 +103,11 @@ impl<T> Builder<T> {
 
     pub(crate) fn build(self) -> Result<Queue<T>, OutOfRange> {
         check("quantum", self.0.quantum, 1, u32::MAX)?;
-        let limits = [("attempts", self.0.attempts), ("capacity", self.0.capacity)];
-        for (what, limit) in limits {
-            if let Limit::AtMost(n) = limit {
-                check(what, n, 1, u32::MAX)?;
-            }
+        if let Limit::AtMost(n) = self.0.attempts {
+            check("attempts", n, 1, u32::MAX)?;
+        }
+        if let Limit::AtMost(n) = self.0.capacity {
+            check("capacity", n, 0, Limit::MAX)?;
         }
         let shared = Arc::new(Mutex::new(Model::new(self.0)));
         let owner = Owner {

@@ -44,13 +44,10 @@ fn all_or_none_of_several() {
 }
 
 #[test]
-fn a_capacity_of_nothing_is_refused() {
-    let built = Queue::<u8>::builder().capacity(Limit::AtMost(0)).build();
-    assert!(matches!(
-        built.err(),
-        Some(OutOfRange {
-            what: "capacity",
-            ..
-        })
-    ));
+fn a_capacity_beyond_all_limits_is_refused() {
+    let built = Queue::<u8>::builder()
+        .capacity(Limit::AtMost(Limit::MAX + 1))
+        .build();
+    let least = |error: OutOfRange| (error.what, error.least);
+    assert_eq!(built.err().map(least), Some(("capacity", 0)));
 }

@@ -1,0 +1,149 @@
+//! Lanes: the shares of a queue.
+
+use crate::error::{Closed, OutOfRange};
+use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED};
+use crate::lanes::LaneKey;
+use crate::limit::Limit;
+use crate::ready::STANDING_LEVEL;
+use crate::shown::shows;
+use crate::sync::{Arc, Ordering};
+
+use super::Pinned;
+use super::handles::{Conversation, Group};
+use super::refuse::LaneError;
+use super::shared::Shared;
+use super::state::State;
+
+/// One caller's share of a queue: its weight, its cap and its groups.
+///
+/// A handle: clones are the same lane. Dropping the last handle does not end the lane's groups;
+/// the lane goes with the last of them.
+pub struct Lane<T>(Arc<Owner<T>>);
+
+/// Shared by all handles of a lane.
+struct Owner<T> {
+    shared: Arc<Shared<T>>,
+    key: LaneKey,
+}
+
+impl<T> Clone for Lane<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Lane<T> {
+    pub(super) fn new(shared: Arc<Shared<T>>, key: LaneKey) -> Self {
+        Self(Arc::new(Owner { shared, key }))
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.0.shared
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> LaneKey {
+        self.0.key
+    }
+
+    /// Makes a group with at most `limit` messages in flight (1: serial; 0: paused) and this
+    /// standing level (255 is served first).
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError`] if the queue is closed, or the limit is above [`Limit::MAX`].
+    pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group<T>, LaneError> {
+        let pin = self.add_group(limit.into(), level)?;
+        Ok(Group { pin })
+    }
+
+    /// A conversation in a new serial group, at the default level 100.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed.
+    pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
+        let pin = self.add_group(Limit::SERIAL, STANDING_LEVEL);
+        let pin = pin.map_err(|_| Closed)?;
+        Ok(Conversation { pin })
+    }
+
+    /// The lane's number in the queue, which a [snapshot](super::LaneStatus::number) gives too.
+    /// After the lane and its groups are gone, a new lane may have the same number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.key().index()
+    }
+
+    /// Changes how many messages of this lane may be in flight at once; 0 is a pause. A lower
+    /// cap takes nothing back, it leaves a debt.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let (shared, lane) = (self.shared(), self.key().index());
+        let cap = cap.into();
+        shared.with_state(|state| {
+            state.lanes.set_cap(lane, cap)?;
+            if cap != Limit::Unlimited && state.lanes.count_units(lane) {
+                self.count_units(state);
+            }
+            // Relaxed: live turns look at the cap under the lock.
+            shared.epoch.fetch_add(1, Ordering::Relaxed);
+            state.lanes.settle(lane);
+            Ok(())
+        })
+    }
+
+    /// The lane has a cap for the first time: counts the units in use.
+    fn count_units(&self, state: &mut State<T>) {
+        state.capped = true;
+        for group in state.groups_of(self.key()) {
+            let mut mailbox = self.shared().lock_group(state, &group);
+            mailbox.flags |= CAPPED;
+            let units = mailbox.units(state.is_claimed(&mailbox));
+            state.lanes.add_units(self.key().index(), units);
+        }
+    }
+
+    /// Adds a group with one pin.
+    pub(crate) fn add_group(&self, limit: Limit, level: u8) -> Result<Pinned<T>, LaneError> {
+        let shared = self.shared();
+        shared.with_state(|state| {
+            state.open()?;
+            let limit = limit.checked()?;
+            let lane = state.lanes.lane(self.key().index());
+            let mut flags: Flags = 0;
+            if lane.counts {
+                flags |= CAPPED;
+            }
+            if lane.is_tiered() {
+                flags |= TIERED;
+            }
+            if *state.level.get_or_insert(level) != level {
+                shared.submissions.mix();
+            }
+            let mut mailbox = Mailbox::new(self.key(), limit, level, flags);
+            if let Some(bound) = state.lane_bounds.get(&self.key().index()) {
+                _ = mailbox.set_bound(0, LANE, Some(Arc::clone(bound)));
+            }
+            let group = group::Group::new(mailbox, shared.capacity.is_limited());
+            let pin = state.groups.add(group, shared);
+            state.add_to_lane(self.key(), pin.key());
+            Ok(pin)
+        })
+    }
+}
+
+impl<T> Drop for Owner<T> {
+    fn drop(&mut self) {
+        self.shared.with_state(|state| {
+            state.lanes.end_lane(self.key);
+            state.let_go_of_bound(self.key);
+        });
+    }
+}
+
+shows!(impl<T> Lane<T>, |lane| number: lane.number());
