@@ -160,10 +160,15 @@ use shared::Shared;
 use waits::Drained;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has; on a [pool](Builder::pool) those with a
-/// [delay](Place::after) that is not over are cancelled. Tasks that are paused when the last
-/// handle goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a
-/// task that is paused then never ends.
+/// tasks, and does those that it has.
+///
+/// What can never begin then is cancelled, so that no wait for it lasts for ever: on a
+/// [pool](Builder::pool) tasks with a [delay](Place::after) that is not over; those of a group
+/// that is paused by its limit of 0, as soon as no handle of the group is left; and all, if no
+/// worker can be started. What a caller's cap of 0 keeps from beginning is cancelled when the
+/// caller's last handle is dropped. A [`Hold`] that was forgotten ends with the scheduler. A
+/// future that has begun waits for whoever wakes it: one that nobody ever wakes, or that waits
+/// for a task behind it, ends when it is [cancelled](Task::cancel).
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -322,8 +327,8 @@ const _: () = {
     both::<Status>();
 };
 
-/// Keeps tasks from starting, for ever if it is forgotten (`mem::forget`); see
-/// [`Scheduler::hold`].
+/// Keeps tasks from starting; if it is forgotten (`mem::forget`), until the scheduler is
+/// dropped. See [`Scheduler::hold`].
 #[derive(Debug)]
 #[must_use = "dropping it lets tasks start"]
 pub struct Hold<'a> {
@@ -355,8 +360,10 @@ impl Drop for ShutdownAtEnd<'_> {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.shared.state.lock().core.clock.let_go();
+        self.shared.state.lock().core.let_go();
         self.shared.close(None, How::Drain);
+        self.shared
+            .with_state(|state, _, now| state.core.cancel_all_paused(now));
     }
 }
 

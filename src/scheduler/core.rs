@@ -16,6 +16,7 @@
 
 use std::collections::BTreeSet;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
@@ -72,7 +73,11 @@ pub(crate) struct Core<J> {
     /// The last of all tasks that are to be cancelled, those too that have begun.
     pub(super) cancelled: TaskId,
     /// While there are any, no task starts or goes on.
-    holds: u32,
+    pub(super) holds: u32,
+    /// As many cancel what waits: the same.
+    pub(super) cancels: u32,
+    /// The scheduler itself is gone: nobody holds tasks, or finds a group by its name.
+    pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
@@ -110,6 +115,8 @@ impl<J: Body> Core<J> {
             closed: false,
             cancelled: TaskId(0),
             holds: 0,
+            cancels: 0,
+            dropped: false,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
             start_failures: 0,
@@ -153,11 +160,12 @@ impl<J: Body> Core<J> {
 
     /// A handle of the caller is gone. With the last one it takes no more, and is
     /// forgotten with its last task.
-    pub(crate) fn remove_handle(&mut self, caller: Key) {
+    pub(crate) fn remove_handle(&mut self, caller: Key, now: Duration) {
         if let Some(c) = self.callers.get_mut(caller) {
             c.handles -= 1;
             if c.handles == 0 {
                 c.release();
+                self.cancel_capped(caller, now);
             }
         }
         self.reap_caller(caller);
@@ -274,7 +282,7 @@ impl<J: Body> Core<J> {
     /// Whether somebody wants no task to start.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        self.holds > 0
+        self.holds + self.cancels > 0
     }
 
     /// No task starts until the matching `unhold`.

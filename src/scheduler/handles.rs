@@ -260,7 +260,7 @@ impl Drop for Caller {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.core.remove_handle(key));
+            .with_state(|state, _, now| state.core.remove_handle(key, now));
     }
 }
 
@@ -348,8 +348,10 @@ impl Group {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let key = self.id.key;
-        self.shared
-            .with_state(|state, _, _| state.core.backlog.unpin(key));
+        self.shared.with_state(|state, _, now| {
+            state.core.backlog.unpin(key);
+            state.core.cancel_paused(key, now);
+        });
     }
 }
 

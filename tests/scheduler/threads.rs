@@ -22,6 +22,7 @@ mod several;
 pub(crate) mod stage;
 mod stalls;
 mod status;
+mod stuck;
 mod ticked;
 mod wakers;
 mod workers;
