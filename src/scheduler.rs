@@ -57,7 +57,8 @@
 //!
 //! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
 //! scheduler has. A task that runs is never stopped; it may ask whether it
-//! [is cancelled](is_cancelled).
+//! [is cancelled](is_cancelled), and hand a [token](cancel_token) of that to threads that help
+//! it.
 //!
 //! # Borrowing
 //!
@@ -125,6 +126,7 @@ mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 mod timed;
+mod tokens;
 #[cfg(feature = "tracing")]
 mod trace;
 mod waits;
@@ -140,7 +142,7 @@ use crate::wait::{Op, Wait};
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure};
 pub use core::How;
-pub use current::is_cancelled;
+pub use current::{cancel_token, is_cancelled};
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
 pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
@@ -150,6 +152,7 @@ pub use scope::Scope;
 pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use summary::Summary;
 pub use task::{OutcomeError, Task, first};
+pub use tokens::CancelToken;
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
 

@@ -47,7 +47,7 @@ impl<J: Body> Core<J> {
 
     /// What this caller has submitted, or what all have, and has not started is to be
     /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
-    /// until that is done. For a released caller there is none: none of its tasks starts
+    /// until that is done. The core is exact. For a released caller there is none: none of its tasks starts
     /// any more.
     pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
@@ -56,6 +56,12 @@ impl<J: Body> Core<J> {
             None => &mut self.cancelled,
         };
         *cancelled = last;
+        let running = &self.running;
+        let runs = |n: u32, task| {
+            let running = running.get(n as usize).and_then(Option::as_ref);
+            running.is_some_and(|running| running.tag.id == task)
+        };
+        self.tokens.cancel_all(last, of, runs);
         let released = of.filter(|&caller| self.caller(caller).released);
         match released {
             Some(caller) => {

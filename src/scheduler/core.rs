@@ -35,6 +35,7 @@ use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting};
+use super::tokens::Tokens;
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ pub(crate) struct Core<J> {
     pub(super) running: Vec<Option<Running>>,
     /// Tasks that workers have and that are cancelled.
     pub(super) told_to_end: BTreeSet<TaskId>,
+    pub(super) tokens: Tokens,
     pub(crate) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
@@ -105,6 +107,7 @@ impl<J: Body> Core<J> {
             futures: Slab::new(),
             running: Vec::new(),
             told_to_end: BTreeSet::new(),
+            tokens: Tokens::default(),
             workers: Workers::new(workers)?,
             idle_wakers: Vec::new(),
             last: TaskId(0),
@@ -272,6 +275,7 @@ impl<J: Body> Core<J> {
     /// A task that a worker has is to end as soon as it can.
     pub fn tell_to_end(&mut self, task: TaskId) {
         self.told_to_end.insert(task);
+        self.tokens.cancel(task);
     }
 
     /// Whether there is something to do for a worker that comes.

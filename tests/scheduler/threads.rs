@@ -24,5 +24,6 @@ mod stalls;
 mod status;
 mod stuck;
 mod ticked;
+mod tokens;
 mod wakers;
 mod workers;
