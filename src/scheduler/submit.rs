@@ -46,11 +46,13 @@ impl Caller {
         self.submit_one(place, Function(f), None)
     }
 
-    /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs half of what it does to [detach](Task::detach) one, as what it
-    /// was kept in is used for others of its type (a few small ones are kept for that). As the
-    /// time of its submission a status shows when a worker had last looked at the clock
-    /// before that.
+    /// Submits a task that nobody will ask for. No handle is made: that costs half of what it
+    /// does to [detach](Task::detach) one, as what it was kept in is used for others of its type
+    /// (a few small ones are kept for that). While all workers are busy it reads no clock, if
+    /// there is no log: as the time of its submission a status shows when a worker had last
+    /// looked before that. Where a worker is to be sent for, and in tiers or with a delay, it is an
+    /// event under the scheduler's lock, which reads the clock once, as each report of a worker
+    /// does. When it runs nobody asks, nor reads a clock for that.
     ///
     /// # Errors
     ///
