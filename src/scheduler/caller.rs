@@ -11,6 +11,7 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
+use std::fmt;
 use std::task::{Poll, Waker};
 
 use crate::lanes::LaneKey;
@@ -33,6 +34,15 @@ pub enum OnFailure {
     /// wait and those that come later are skipped, until a successful
     /// synchronize has reported all failures.
     SkipHigherTiers,
+}
+
+impl fmt::Display for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Continue => "continue",
+            Self::SkipHigherTiers => "skip higher tiers",
+        })
+    }
 }
 
 /// What a caller is given: its share of the workers, its cap, and what a

@@ -15,6 +15,7 @@
 //!    after its last task's.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -45,6 +46,15 @@ pub enum How {
     Drain,
     /// What waits is cancelled; what runs ends.
     Cancel,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drain => "drain",
+            Self::Cancel => "cancel",
+        })
+    }
 }
 
 pub(crate) struct Core<J> {

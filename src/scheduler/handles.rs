@@ -265,10 +265,14 @@ impl Drop for Caller {
 }
 
 impl fmt::Debug for Caller {
+    /// With its name, if nobody has the scheduler's lock just then.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        let mut out = f.debug_struct("Caller");
+        let state = self.shared.state.try_lock();
+        if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.key).name)) {
+            out.field("name", &name);
+        }
+        out.finish_non_exhaustive()
     }
 }
 
