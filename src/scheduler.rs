@@ -133,6 +133,7 @@ mod waits;
 mod worker;
 
 use std::fmt;
+use std::ops::Deref;
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::queue::{Capacity, LaneError};
@@ -266,10 +267,30 @@ impl Scheduler {
     /// While the hold lives no task starts, whatever is submitted: when it is
     /// dropped, all of that has arrived at one instant. Running tasks go on. Who
     /// keeps a hold must not wait for a task that has not started.
-    pub fn hold(&self) -> Hold<'_> {
-        self.shared
+    pub fn hold(&self) -> Hold<&Self> {
+        Self::hold_owned(self)
+    }
+
+    /// [`hold`](Self::hold), that has what leads to the scheduler: an `Arc` of it, or a type of
+    /// yours that derefs to it, always to the same.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, Scheduler};
+    /// use std::sync::Arc;
+    ///
+    /// let scheduler = Arc::new(Scheduler::builder().workers(1).build()?);
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// let hold = Scheduler::hold_owned(Arc::clone(&scheduler));
+    /// let mut task = caller.exec(|| Ok::<_, String>(1))?;
+    /// std::thread::spawn(move || drop(hold));
+    /// assert_eq!(task.outcome().wait()?.verdict.ok(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hold_owned<L: Deref<Target = Self>>(scheduler: L) -> Hold<L> {
+        scheduler
+            .shared
             .with_state(|state, wakes, _| state.exact(wakes).hold());
-        Hold { scheduler: self }
+        Hold { scheduler }
     }
 
     /// Takes no more callers and tasks, and waits until those that it has are
@@ -313,8 +334,16 @@ impl Scheduler {
     /// assert_eq!(done.load(Relaxed), 10);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn shutdown_at_end(&self, how: How) -> ShutdownAtEnd<'_> {
-        let scheduler = self;
+    pub fn shutdown_at_end(&self, how: How) -> ShutdownAtEnd<&Self> {
+        Self::shutdown_at_end_owned(self, how)
+    }
+
+    /// [`shutdown_at_end`](Self::shutdown_at_end), that has what leads to the scheduler, as
+    /// [`hold_owned`](Self::hold_owned) has: to keep it in a structure, whose drop then waits.
+    pub fn shutdown_at_end_owned<L: Deref<Target = Self>>(
+        scheduler: L,
+        how: How,
+    ) -> ShutdownAtEnd<L> {
         ShutdownAtEnd { scheduler, how }
     }
 }
@@ -334,11 +363,11 @@ const _: () = {
 /// dropped. See [`Scheduler::hold`].
 #[derive(Debug)]
 #[must_use = "dropping it lets tasks start"]
-pub struct Hold<'a> {
-    scheduler: &'a Scheduler,
+pub struct Hold<L: Deref<Target = Scheduler>> {
+    scheduler: L,
 }
 
-impl Drop for Hold<'_> {
+impl<L: Deref<Target = Scheduler>> Drop for Hold<L> {
     fn drop(&mut self) {
         self.scheduler
             .shared
@@ -349,12 +378,12 @@ impl Drop for Hold<'_> {
 /// Waits for the shutdown when it is dropped; see [`Scheduler::shutdown_at_end`].
 #[derive(Debug)]
 #[must_use = "it waits where it is dropped"]
-pub struct ShutdownAtEnd<'a> {
-    scheduler: &'a Scheduler,
+pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
+    scheduler: L,
     how: How,
 }
 
-impl Drop for ShutdownAtEnd<'_> {
+impl<L: Deref<Target = Scheduler>> Drop for ShutdownAtEnd<L> {
     fn drop(&mut self) {
         // Stalled: a task would wait for itself.
         _ = self.scheduler.shutdown(self.how).wait();

@@ -267,7 +267,7 @@ per_thread! {
 
 /// While a thread is in an `at_once`.
 struct AtOnce<'a> {
-    _hold: Hold<'a>,
+    _hold: Hold<&'a Scheduler>,
 }
 
 impl<'a> AtOnce<'a> {
