@@ -57,7 +57,8 @@
 //!
 //! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
 //! scheduler has. A task that runs is never stopped; it may ask whether it
-//! [is cancelled](is_cancelled).
+//! [is cancelled](is_cancelled), and hand a [token](cancel_token) of that to threads that help
+//! it.
 //!
 //! # Borrowing
 //!
@@ -98,6 +99,7 @@ mod closing;
 mod core;
 mod current;
 mod endings;
+mod guards;
 mod handles;
 mod later;
 mod local_queue;
@@ -125,6 +127,7 @@ mod tasks;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 mod timed;
+mod tokens;
 #[cfg(feature = "tracing")]
 mod trace;
 mod waits;
@@ -140,7 +143,8 @@ use crate::wait::{Op, Wait};
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure};
 pub use core::How;
-pub use current::is_cancelled;
+pub use current::{cancel_token, is_cancelled};
+pub use guards::{Hold, ShutdownAtEnd};
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
 pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
@@ -150,6 +154,7 @@ pub use scope::Scope;
 pub use status::{CallerStatus, Counts, RunningTask, Status, WaitingTask, Why, WorkersStatus};
 pub use summary::Summary;
 pub use task::{OutcomeError, Task, first};
+pub use tokens::CancelToken;
 #[cfg(feature = "tracing")]
 pub use trace::Tracing;
 
@@ -160,10 +165,15 @@ use shared::Shared;
 use waits::Drained;
 
 /// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has; on a [pool](Builder::pool) those with a
-/// [delay](Place::after) that is not over are cancelled. Tasks that are paused when the last
-/// handle goes are dropped unrun. A [`Task`] is such a handle: a wait for the outcome of a
-/// task that is paused then never ends.
+/// tasks, and does those that it has.
+///
+/// What can never begin then is cancelled, so that no wait for it lasts for ever: on a
+/// [pool](Builder::pool) tasks with a [delay](Place::after) that is not over; those of a group
+/// that is paused by its limit of 0, as soon as no handle of the group is left; and all, if no
+/// worker can be started. What a caller's cap of 0 keeps from beginning is cancelled when the
+/// caller's last handle is dropped. A [`Hold`] that was forgotten ends with the scheduler. A
+/// future that has begun waits for whoever wakes it: one that nobody ever wakes, or that waits
+/// for a task behind it, ends when it is [cancelled](Task::cancel).
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -255,15 +265,6 @@ impl Scheduler {
         self.shared.state.lock().core.workers_status()
     }
 
-    /// While the hold lives no task starts, whatever is submitted: when it is
-    /// dropped, all of that has arrived at one instant. Running tasks go on. Who
-    /// keeps a hold must not wait for a task that has not started.
-    pub fn hold(&self) -> Hold<'_> {
-        self.shared
-            .with_state(|state, wakes, _| state.exact(wakes).hold());
-        Hold { scheduler: self }
-    }
-
     /// Takes no more callers and tasks, and waits until those that it has are
     /// done and all workers have left; with [`How::Cancel`] what has not started
     /// is cancelled. Again, from another thread too, it waits for the same. What
@@ -282,33 +283,6 @@ impl Scheduler {
     pub fn shutdown(&self, how: How) -> Wait<impl Op<Output = Result<(), Stalled>>> {
         Wait::new(Drained::new(&self.shared, None, how, drop))
     }
-
-    /// At the end of the scope, or while a panic unwinds it, [shuts down](Self::shutdown)
-    /// and blocks the thread until that is done: what the tasks use outlives them. A task
-    /// of the same scheduler does not wait there for itself.
-    ///
-    /// ```
-    /// use conversant::scheduler::{CallerOptions, How, Scheduler};
-    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    /// # use std::sync::Arc;
-    ///
-    /// let done = Arc::new(AtomicU32::new(0));
-    /// {
-    ///     let scheduler = Scheduler::builder().workers(2).build()?;
-    ///     let _all_is_done = scheduler.shutdown_at_end(How::Drain);
-    ///     let caller = scheduler.caller("main", CallerOptions::default())?;
-    ///     for _ in 0..10 {
-    ///         let done = Arc::clone(&done);
-    ///         caller.exec(move || Ok::<_, ()>(done.fetch_add(1, Relaxed)))?.detach();
-    ///     }
-    /// }
-    /// assert_eq!(done.load(Relaxed), 10);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn shutdown_at_end(&self, how: How) -> ShutdownAtEnd<'_> {
-        let scheduler = self;
-        ShutdownAtEnd { scheduler, how }
-    }
 }
 
 // Handles and results cross threads; nothing of the user's is ever shared by
@@ -322,41 +296,12 @@ const _: () = {
     both::<Status>();
 };
 
-/// Keeps tasks from starting, for ever if it is forgotten (`mem::forget`); see
-/// [`Scheduler::hold`].
-#[derive(Debug)]
-#[must_use = "dropping it lets tasks start"]
-pub struct Hold<'a> {
-    scheduler: &'a Scheduler,
-}
-
-impl Drop for Hold<'_> {
-    fn drop(&mut self) {
-        self.scheduler
-            .shared
-            .with_state(|state, _, _| state.core.unhold());
-    }
-}
-
-/// Waits for the shutdown when it is dropped; see [`Scheduler::shutdown_at_end`].
-#[derive(Debug)]
-#[must_use = "it waits where it is dropped"]
-pub struct ShutdownAtEnd<'a> {
-    scheduler: &'a Scheduler,
-    how: How,
-}
-
-impl Drop for ShutdownAtEnd<'_> {
-    fn drop(&mut self) {
-        // Stalled: a task would wait for itself.
-        _ = self.scheduler.shutdown(self.how).wait();
-    }
-}
-
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.shared.state.lock().core.clock.let_go();
+        self.shared.state.lock().core.let_go();
         self.shared.close(None, How::Drain);
+        self.shared
+            .with_state(|state, _, now| state.core.cancel_all_paused(now));
     }
 }
 

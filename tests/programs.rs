@@ -98,6 +98,19 @@ fn on_tokio() {
 }
 
 #[test]
+fn on_rayon() {
+    let expected = "made main.o\n\
+                    made net.o\n\
+                    made disk.o\n\
+                    made app\n\
+                    made tests\n\
+                    5 tasks: 5 ok\n\
+                    upload: failed: no network\n\
+                    again: ok\n";
+    assert_eq!(printed("on_rayon"), expected);
+}
+
+#[test]
 fn policy() {
     let order = "etl0.4 web0.11 web0.6 etl0.5 web0.7 web0.8 etl1.1 web0.9 web0.10 etl1.2 etl1.3";
     let expected =

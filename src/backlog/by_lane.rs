@@ -6,6 +6,7 @@
 //! Cost: O(1) to link and to unlink.
 
 use crate::lanes::LaneKey;
+use crate::limit::Limit;
 
 use super::group::Group;
 use super::{Backlog, GroupKey};
@@ -34,6 +35,20 @@ impl<T> Backlog<T> {
         if let Some(g) = self.groups.by_index_mut(gone.next) {
             g.prev = gone.prev;
         }
+    }
+
+    /// The groups of a lane that are paused.
+    pub(crate) fn paused_in(&self, lane: LaneKey) -> Vec<GroupKey> {
+        let paused = self
+            .groups_of(lane)
+            .filter(|(_, g)| g.limit == Limit::AtMost(0));
+        paused.map(|(key, _)| key).collect()
+    }
+
+    /// How many pin the group, if it is paused.
+    pub(crate) fn pins_of_paused(&self, group: GroupKey) -> Option<u32> {
+        let g = self.groups.get(group.0)?;
+        (g.limit == Limit::AtMost(0)).then_some(g.pins)
     }
 
     /// The groups of a lane, the newest first.

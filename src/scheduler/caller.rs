@@ -11,6 +11,7 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
+use std::fmt;
 use std::task::{Poll, Waker};
 
 use crate::lanes::LaneKey;
@@ -35,6 +36,15 @@ pub enum OnFailure {
     SkipHigherTiers,
 }
 
+impl fmt::Display for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Continue => "continue",
+            Self::SkipHigherTiers => "skip higher tiers",
+        })
+    }
+}
+
 /// What a caller is given: its share of the workers, its cap, and what a
 /// failure of its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +58,7 @@ pub struct CallerOptions {
     pub on_failure: OnFailure,
     /// The most of its tasks that have not ended: what is submitted beyond that is
     /// refused, or [waits](super::Caller::exec_wait). A refusal takes the scheduler's lock
-    /// and has the workers report what has ended: do not retry in a loop, wait. Not kept in
-    /// a simulation.
+    /// and has the workers report what has ended: do not retry in a loop, wait.
     pub capacity: Limit,
 }
 

@@ -1,5 +1,8 @@
 //! How callers and the scheduler end.
 
+use std::time::Duration;
+
+use crate::backlog::{GroupKey, Spot};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
@@ -10,7 +13,7 @@ use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::outcome::TaskId;
 use super::summary::Summary;
-use super::task_state::Body;
+use super::task_state::{Body, Location};
 
 impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
@@ -44,7 +47,7 @@ impl<J: Body> Core<J> {
 
     /// What this caller has submitted, or what all have, and has not started is to be
     /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
-    /// until that is done. For a released caller there is none: none of its tasks starts
+    /// until that is done. The core is exact. For a released caller there is none: none of its tasks starts
     /// any more.
     pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
@@ -53,15 +56,97 @@ impl<J: Body> Core<J> {
             None => &mut self.cancelled,
         };
         *cancelled = last;
+        let running = &self.running;
+        let runs = |n: u32, task| {
+            let running = running.get(n as usize).and_then(Option::as_ref);
+            running.is_some_and(|running| running.tag.id == task)
+        };
+        self.tokens.cancel_all(last, of, runs);
         let released = of.filter(|&caller| self.caller(caller).released);
         match released {
             Some(caller) => {
                 let paused = self.set_cap(caller, Limit::AtMost(0));
                 debug_assert!(paused.is_ok());
             }
-            None => self.hold(),
+            None => self.cancels += 1,
         }
         (last, released.is_none())
+    }
+
+    /// That is done, and it made a hold.
+    pub(crate) fn end_cancel(&mut self) {
+        self.cancels -= 1;
+    }
+
+    /// The scheduler itself is gone. Holds that were forgotten end with it, and so does what
+    /// waits for time to be told.
+    pub(super) fn let_go(&mut self) {
+        (self.dropped, self.holds) = (true, 0);
+        self.clock.let_go();
+    }
+
+    /// Cancels what waits in groups that nobody can let go on, now that the scheduler is gone.
+    pub(super) fn cancel_all_paused(&mut self, now: Duration) {
+        let lanes = self.callers.iter().map(|(_, c)| c.lane);
+        let groups: Vec<_> = lanes
+            .flat_map(|lane| self.backlog.paused_in(lane))
+            .collect();
+        for group in groups {
+            self.cancel_paused(group, now);
+        }
+    }
+
+    /// Cancels what waits in this group, if it is paused and nobody is left who could change
+    /// that: the scheduler is gone, and all handles of the group.
+    pub(super) fn cancel_paused(&mut self, group: GroupKey, now: Duration) {
+        let pins = self.backlog.pins_of_paused(group);
+        let Some(pins) = pins.filter(|_| self.dropped) else {
+            return;
+        };
+        let mut later = Vec::new();
+        if pins > 0 {
+            let timers = self.clock.timers.iter();
+            let of_group = timers.filter(|(_, later)| later.placing.group == Some(group));
+            later.extend(of_group.map(|(timer, _)| timer));
+        }
+        if later.len() < pins as usize {
+            return;
+        }
+        while let Some(first) = self.backlog.first_in(group) {
+            self.cancel(Location::Line(Spot::Group(group, first)), now);
+        }
+        for timer in later {
+            self.cancel(Location::Later(timer), now);
+        }
+    }
+
+    /// Cancels what has not begun of a caller whose last handle is gone, if its cap is 0, which
+    /// nobody can change any more.
+    pub(super) fn cancel_capped(&mut self, caller: Key, now: Duration) {
+        let lane = self.caller(caller).lane;
+        if self.backlog.lane(lane).cap == Limit::AtMost(0) {
+            self.cancel_unbegun(Some(caller), now);
+        }
+    }
+
+    /// Cancels what has not begun, if the scheduler is gone and no worker could be started:
+    /// there may be no event at which another is.
+    pub(super) fn cancel_unserved(&mut self, now: Duration) {
+        if self.dropped && !self.has_workers() {
+            self.cancel_unbegun(None, now);
+        }
+    }
+
+    fn cancel_unbegun(&mut self, of: Option<Key>, now: Duration) {
+        let mut these = Vec::new();
+        self.each_waiting(of, |task, _, _, at| {
+            let begun = self.begun_of(task, now);
+            these.extend(begun.is_none().then_some((task.id(), at)));
+        });
+        these.sort_unstable_by_key(|&(id, _)| id);
+        for (_, at) in these {
+            self.cancel(at, now);
+        }
     }
 
     /// What no worker has, for the end of the scheduler.

@@ -15,7 +15,9 @@
 //!    after its last task's.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
@@ -34,6 +36,7 @@ use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting};
+use super::tokens::Tokens;
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,6 +46,15 @@ pub enum How {
     Drain,
     /// What waits is cancelled; what runs ends.
     Cancel,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drain => "drain",
+            Self::Cancel => "cancel",
+        })
+    }
 }
 
 pub(crate) struct Core<J> {
@@ -57,6 +69,7 @@ pub(crate) struct Core<J> {
     pub(super) running: Vec<Option<Running>>,
     /// Tasks that workers have and that are cancelled.
     pub(super) told_to_end: BTreeSet<TaskId>,
+    pub(super) tokens: Tokens,
     pub(crate) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
@@ -72,7 +85,11 @@ pub(crate) struct Core<J> {
     /// The last of all tasks that are to be cancelled, those too that have begun.
     pub(super) cancelled: TaskId,
     /// While there are any, no task starts or goes on.
-    holds: u32,
+    pub(super) holds: u32,
+    /// As many cancel what waits: the same.
+    pub(super) cancels: u32,
+    /// The scheduler itself is gone: nobody holds tasks, or finds a group by its name.
+    pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
@@ -100,6 +117,7 @@ impl<J: Body> Core<J> {
             futures: Slab::new(),
             running: Vec::new(),
             told_to_end: BTreeSet::new(),
+            tokens: Tokens::default(),
             workers: Workers::new(workers)?,
             idle_wakers: Vec::new(),
             last: TaskId(0),
@@ -110,6 +128,8 @@ impl<J: Body> Core<J> {
             closed: false,
             cancelled: TaskId(0),
             holds: 0,
+            cancels: 0,
+            dropped: false,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
             start_failures: 0,
@@ -153,11 +173,12 @@ impl<J: Body> Core<J> {
 
     /// A handle of the caller is gone. With the last one it takes no more, and is
     /// forgotten with its last task.
-    pub(crate) fn remove_handle(&mut self, caller: Key) {
+    pub(crate) fn remove_handle(&mut self, caller: Key, now: Duration) {
         if let Some(c) = self.callers.get_mut(caller) {
             c.handles -= 1;
             if c.handles == 0 {
                 c.release();
+                self.cancel_capped(caller, now);
             }
         }
         self.reap_caller(caller);
@@ -264,6 +285,7 @@ impl<J: Body> Core<J> {
     /// A task that a worker has is to end as soon as it can.
     pub fn tell_to_end(&mut self, task: TaskId) {
         self.told_to_end.insert(task);
+        self.tokens.cancel(task);
     }
 
     /// Whether there is something to do for a worker that comes.
@@ -274,7 +296,7 @@ impl<J: Body> Core<J> {
     /// Whether somebody wants no task to start.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        self.holds > 0
+        self.holds + self.cancels > 0
     }
 
     /// No task starts until the matching `unhold`.

@@ -11,13 +11,16 @@ use super::outcome::TaskId;
 use super::shared::Shared;
 use super::stall::Target;
 use super::task_state::Tag;
+use super::tokens::CancelToken;
 
-// For whom the thread works, and as which worker; what it runs for them; and whether that
-// was woken on this thread, by itself or by what it called.
+// For whom the thread works, and as which worker; what it runs for them; whether that
+// was woken on this thread, by itself or by what it called; and the token that was asked for
+// last.
 per_thread! {
     static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
     static TASK: Cell<Option<Tag>> = const { Cell::new(None) };
     static WOKEN: Cell<bool> = const { Cell::new(false) };
+    static TOKEN: RefCell<Option<(TaskId, CancelToken)>> = const { RefCell::new(None) };
 }
 
 /// While a worker works: what the thread did before.
@@ -27,6 +30,7 @@ impl Working {
     pub(super) fn begin(shared: &Arc<Shared>, n: u32) -> Self {
         let now = Some((Arc::clone(shared), n));
         let worker = WORKER.with(|worker| worker.replace(now));
+        TOKEN.with(RefCell::take);
         Self(worker, TASK.with(Cell::take), WOKEN.with(Cell::take))
     }
 }
@@ -37,18 +41,18 @@ impl Drop for Working {
         let worker = WORKER.with(|worker| worker.replace(before));
         TASK.with(|task| task.set(self.1));
         WOKEN.with(|woken| woken.set(self.2));
+        TOKEN.with(RefCell::take);
         drop(worker);
     }
 }
 
 /// Whether the task that the calling thread runs has been cancelled since it began:
 /// by [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. A task that
-/// takes long looks now and then, and ends early. Outside of tasks it gives false.
+/// takes long looks now and then, and ends early. Outside of tasks it gives false: threads that
+/// help the task look at its [token](cancel_token), of which this is the answer.
 ///
 /// The task ends as what it returns says; what is cancelled before it begins never runs,
 /// and a future that was cancelled is dropped where it awaits next.
-///
-/// Cost: the scheduler's lock. Look every millisecond rather than every microsecond.
 ///
 /// ```
 /// use conversant::scheduler::{CallerOptions, How, Scheduler, is_cancelled};
@@ -68,14 +72,52 @@ impl Drop for Working {
 /// ```
 #[must_use]
 pub fn is_cancelled() -> bool {
+    with_token(CancelToken::is_cancelled).unwrap_or(false)
+}
+
+/// A token of the task that the calling thread runs, by which other threads too see whether it
+/// was [cancelled](is_cancelled), for as long as they keep it. `None` outside of tasks.
+///
+/// Cost: the first time that a task asks, the scheduler's lock and a block of memory; a future
+/// whenever it goes on. Else a look at a flag.
+///
+/// ```
+/// use conversant::scheduler::{CallerOptions, Scheduler, cancel_token};
+///
+/// let scheduler = Scheduler::builder().workers(1).build()?;
+/// let caller = scheduler.caller("main", CallerOptions::default())?;
+/// let (begun, begins) = std::sync::mpsc::channel();
+/// let mut task = caller.exec(move || {
+///     let token = cancel_token().ok_or("no task")?;
+///     let helper = std::thread::spawn(move || {
+///         while !token.is_cancelled() {
+///             std::thread::yield_now();
+///         }
+///     });
+///     begun.send(()).map_err(|_| "nobody waits")?;
+///     helper.join().map_err(|_| "it panicked")
+/// })?;
+/// begins.recv()?;
+/// task.cancel();
+/// assert_eq!(task.outcome().wait()?.verdict.ok(), Some(()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn cancel_token() -> Option<CancelToken> {
+    with_token(CancelToken::clone)
+}
+
+fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     // A thread that runs no task may be ending, and its worker be gone.
-    let Some(tag) = TASK.with(Cell::get) else {
-        return false;
-    };
-    let worker = WORKER.with(|worker| worker.borrow().clone());
-    worker.is_some_and(|(shared, _)| {
-        let core = &shared.state.lock().core;
-        core.is_cancelled(tag.id, core.caller_of(tag.holds.lane))
+    let tag = TASK.with(Cell::get)?;
+    TOKEN.with(|last| {
+        let last = &mut *last.borrow_mut();
+        if last.as_ref().is_none_or(|&(task, _)| task != tag.id) {
+            let worker = WORKER.with(|worker| worker.borrow().clone());
+            let (shared, n) = worker?;
+            *last = Some((tag.id, shared.state.lock().core.token(&tag, n)));
+        }
+        last.as_ref().map(|(_, token)| f(token))
     })
 }
 

@@ -87,6 +87,9 @@ impl<J: Body> Core<J> {
         if !self.told_to_end.is_empty() {
             self.told_to_end.remove(&id);
         }
+        if !self.tokens.is_empty() {
+            self.tokens.end(id);
+        }
         self.stalls.ended(Target::Task(id));
     }
 

@@ -260,15 +260,19 @@ impl Drop for Caller {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, _| state.core.remove_handle(key));
+            .with_state(|state, _, now| state.core.remove_handle(key, now));
     }
 }
 
 impl fmt::Debug for Caller {
+    /// With its name, if nobody has the scheduler's lock just then.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        let mut out = f.debug_struct("Caller");
+        let state = self.shared.state.try_lock();
+        if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.key).name)) {
+            out.field("name", &name);
+        }
+        out.finish_non_exhaustive()
     }
 }
 
@@ -348,8 +352,10 @@ impl Group {
 impl Drop for Pinned {
     fn drop(&mut self) {
         let key = self.id.key;
-        self.shared
-            .with_state(|state, _, _| state.core.backlog.unpin(key));
+        self.shared.with_state(|state, _, now| {
+            state.core.backlog.unpin(key);
+            state.core.cancel_paused(key, now);
+        });
     }
 }
 

@@ -151,7 +151,7 @@ impl Record {
 
 /// Names a group: a copyable name that keeps nothing, and that no other group ever has, of this
 /// scheduler or another. See [`Scheduler::group`](super::Scheduler::group).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId {
     /// Whose it is.
     pub(super) scheduler: u64,
@@ -161,6 +161,12 @@ pub struct GroupId {
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.key.fmt(f)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupId({self})")
     }
 }
 

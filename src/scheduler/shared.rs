@@ -90,13 +90,19 @@ impl Shared {
 
     /// Worker `n` could not be started. No event: it is not requested again
     /// before the next. No task is posted until then. May be called while unwinding.
-    pub(super) fn start_failed(&self, n: u32) {
+    pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
+        let mut aftermath = Aftermath {
+            shared: self,
+            rest: None,
+        };
         let mut session = self.state.lock();
+        let now = self.origin.elapsed();
         let (state, wakes) = session.parts();
-        self.submissions
-            .take_in(state, false, self.origin.elapsed());
+        self.submissions.take_in(state, false, now);
         state.core.start_failed(n);
         state.core.settle_failed(wakes);
+        state.core.cancel_unserved(now);
+        aftermath.take_from(state);
     }
 
     /// An event that polls for something and, if there is nothing, keeps a
@@ -127,7 +133,7 @@ impl Shared {
             // Who was bumped meanwhile is found elsewhere.
         }
         if holds {
-            self.with_state(|state, _, _| state.core.unhold());
+            self.with_state(|state, _, _| state.core.end_cancel());
         }
     }
 

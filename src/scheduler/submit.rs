@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::bodies::{Batch, Made, Solo};
+use super::bodies::{Batch, Jobs, Made, Solo};
 use super::cell::{Cell, Function, Job, Program};
 use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
@@ -46,11 +46,13 @@ impl Caller {
         self.submit_one(place, Function(f), None)
     }
 
-    /// Submits a task that nobody will ask for. No handle is made and, without a log, no
-    /// clock is read: that costs half of what it does to [detach](Task::detach) one, as what it
-    /// was kept in is used for others of its type (a few small ones are kept for that). As the
-    /// time of its submission a status shows when a worker had last looked at the clock
-    /// before that.
+    /// Submits a task that nobody will ask for. No handle is made: that costs half of what it
+    /// does to [detach](Task::detach) one, as what it was kept in is used for others of its type
+    /// (a few small ones are kept for that). While all workers are busy it reads no clock, if
+    /// there is no log: as the time of its submission a status shows when a worker had last
+    /// looked before that. Where a worker is to be sent for, and in tiers or with a delay, it is an
+    /// event under the scheduler's lock, which reads the clock once, as each report of a worker
+    /// does. When it runs nobody asks, nor reads a clock for that.
     ///
     /// # Errors
     ///
@@ -231,12 +233,7 @@ impl Caller {
 
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post(
-        &self,
-        place: Place<'_>,
-        batch: &mut impl Batch,
-        kind: Kind,
-    ) -> Result<Name, Vec<Arc<dyn Job>>> {
+    fn post(&self, place: Place<'_>, batch: &mut impl Batch, kind: Kind) -> Result<Name, Jobs> {
         let shared = &self.shared;
         let now = move || kind.is_named().then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
@@ -253,28 +250,24 @@ impl Caller {
 
     /// The same as an event; or as two, of which the log is told in between.
     #[inline(never)]
-    fn submit_now(
-        &self,
-        placing: Placing,
-        kind: Kind,
-        jobs: Vec<Arc<dyn Job>>,
-    ) -> Result<Name, Refusal> {
+    fn submit_now(&self, placing: Placing, kind: Kind, jobs: Jobs) -> Result<Name, Refusal> {
         if self.shared.log.is_none() {
             return self.place_now(placing, kind, jobs, None);
         }
+        let tasks = jobs.as_slice().len();
         let announced = self.shared.with_state(|state, _, now| {
             state.core.admits(self.key, &placing)?;
-            let first = state.core.announce(self.key, jobs.len() as u64);
-            state.core.underway += jobs.len() as u64;
+            let first = state.core.announce(self.key, tasks as u64);
+            state.core.underway += tasks as u64;
             let holds = state.core.would_hold(self.key, &placing);
-            let label = jobs.first().and_then(|job| job.label());
+            let label = jobs.as_slice().first().and_then(|job| job.label());
             Ok(state.core.info(first, label, holds, now))
         });
         let first = match announced {
             Ok(first) => first,
             Err(reason) => return Err((reason, jobs)),
         };
-        let ids = (first.id.0..).take(jobs.len()).map(TaskId);
+        let ids = (first.id.0..).take(tasks).map(TaskId);
         let infos = ids.map(|id| TaskInfo {
             id,
             ..first.clone()
@@ -294,7 +287,7 @@ impl Caller {
         &self,
         placing: Placing,
         kind: Kind,
-        jobs: Vec<Arc<dyn Job>>,
+        jobs: Jobs,
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
@@ -303,7 +296,7 @@ impl Caller {
             let (first, queued) = match announced {
                 Some(name) => name,
                 None => match core.admits(self.key, &placing) {
-                    Ok(()) => (core.announce(self.key, jobs.len() as u64), now),
+                    Ok(()) => (core.announce(self.key, jobs.as_slice().len() as u64), now),
                     Err(reason) => return Err((reason, jobs)),
                 },
             };
@@ -327,7 +320,7 @@ impl Caller {
         });
         let name = submitted?;
         match self.take_stranded(&these) {
-            Some(jobs) => Err((Reason::NoWorker, jobs)),
+            Some(jobs) => Err((Reason::NoWorker, Jobs::Several(jobs))),
             None => Ok(name),
         }
     }
@@ -365,7 +358,7 @@ type TaskOf<P> = Task<<P as Program>::Ok, <P as Program>::Error>;
 type Name = (TaskId, Duration);
 
 /// Why tasks were not taken.
-type Refusal = (Reason, Vec<Arc<dyn Job>>);
+type Refusal = (Reason, Jobs);
 
 /// What was handed in, of the only one, which was refused.
 #[cold]

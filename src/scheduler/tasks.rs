@@ -13,6 +13,7 @@ use super::outcome::{Ending, Run, TaskId};
 use super::task_state::{
     Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
 };
+use super::tokens::CancelToken;
 
 impl<J: Body> Core<J> {
     /// Worker `n` looks for work, and takes one task, which starts.
@@ -199,6 +200,16 @@ impl<J: Body> Core<J> {
         task <= self.cancelled || self.told_to_end.contains(&task) || of_caller()
     }
 
+    /// The token of a task that worker `n` runs.
+    pub(super) fn token(&mut self, tag: &Tag, n: u32) -> CancelToken {
+        self.tokens.get(tag.id).unwrap_or_else(|| {
+            let caller = self.caller_of(tag.holds.lane);
+            let is_cancelled = self.is_cancelled(tag.id, caller);
+            let worker = tag.future.is_none().then_some(n);
+            self.tokens.add(tag.id, caller, worker, is_cancelled)
+        })
+    }
+
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
     /// it waits; a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
@@ -263,6 +274,7 @@ impl<J: Body> Core<J> {
         if let Some(future) = tag.future.filter(|_| run.is_some()) {
             self.future_mut(future).phase = Phase::Withdrawn;
             self.suspended += 1;
+            self.tokens.cancel(tag.id);
         }
         self.underway += 1;
         self.ended.push(Ended {

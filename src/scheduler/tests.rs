@@ -12,6 +12,7 @@ mod prefetch;
 mod runs;
 mod scope;
 mod suspended;
+mod tokens;
 mod woken;
 
 use std::sync::Arc;

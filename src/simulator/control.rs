@@ -132,7 +132,7 @@ impl Driver for Simulation {
             self.core.cancel(at, self.now);
         }
         if holds {
-            self.core.unhold();
+            self.core.end_cancel();
         }
         self.collect_unrun();
     }

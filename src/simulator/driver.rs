@@ -19,8 +19,8 @@ use super::Work;
 
 /// What a policy drives: a [`Simulation`](super::Simulation), or a `&`[`Scheduler`].
 ///
-/// A policy is a function over any `D: Driver`: who submits what, when, with which weights,
-/// caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
+/// A policy is no trait: it is a function over any `D: Driver`, which says who submits what,
+/// when, with which weights, caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
 /// ends as that says; on a scheduler what is handed in with it is run. The decisions are those of
 /// the same core. Exactly the same they are where the tasks take the same time, with
 /// [`claims(1)`](crate::scheduler::Builder::claims).
@@ -267,7 +267,7 @@ per_thread! {
 
 /// While a thread is in an `at_once`.
 struct AtOnce<'a> {
-    _hold: Hold<'a>,
+    _hold: Hold<&'a Scheduler>,
 }
 
 impl<'a> AtOnce<'a> {

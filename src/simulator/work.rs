@@ -1,6 +1,7 @@
 //! What a simulation's tasks are, and the names of what it holds; a name says
 //! whose it is, by the simulation's number.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
@@ -11,15 +12,60 @@ use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
 
 /// A caller of a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallerId(pub(super) u64, pub(super) Key);
 
 /// A group of a simulation's caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GroupId(pub(super) u64, pub(super) GroupKey);
 
+impl fmt::Display for CallerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.1, f)
+    }
+}
+
+impl fmt::Debug for CallerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CallerId({self})")
+    }
+}
+
+/// As a record of a task of it prints it.
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.1.fmt(f)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GroupId({self})")
+    }
+}
+
+/// As they print.
+#[cfg(feature = "serde")]
+mod serialized {
+    use serde::{Serialize, Serializer};
+
+    use super::{CallerId, GroupId};
+
+    impl Serialize for CallerId {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+
+    impl Serialize for GroupId {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+}
+
 /// A task of a simulation, by which to bump or cancel it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SimTask {
     pub(super) number: u64,
     pub(super) job: Job,
@@ -99,6 +145,14 @@ impl Body for Job {
 
     fn label(&self) -> Option<&Arc<str>> {
         self.0.label.as_ref()
+    }
+}
+
+impl fmt::Debug for SimTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimTask")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 

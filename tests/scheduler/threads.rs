@@ -22,6 +22,8 @@ mod several;
 pub(crate) mod stage;
 mod stalls;
 mod status;
+mod stuck;
 mod ticked;
+mod tokens;
 mod wakers;
 mod workers;

@@ -13,6 +13,7 @@ use conversant::modes::Mode;
 use conversant::queue::Queue;
 use conversant::scheduler::{CallerOptions, Place, Record, Scheduler};
 use conversant::semaphore::Semaphore;
+use conversant::simulator::Simulation;
 use serde_json::{Value, json, to_value};
 
 #[test]
@@ -36,6 +37,16 @@ fn a_queue() {
         (&json!(1), &json!("InLine"))
     );
     assert!(group["id"]["key"].is_string() && group["bump"].is_null());
+}
+
+/// As they print.
+#[test]
+fn ids_of_a_simulation() {
+    let mut sim = Simulation::new(1).unwrap();
+    let caller = sim.caller("main", CallerOptions::default()).unwrap();
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    assert_eq!(to_value(caller).unwrap(), caller.to_string());
+    assert_eq!(to_value(group).unwrap(), group.to_string());
 }
 
 #[test]

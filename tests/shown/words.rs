@@ -6,7 +6,8 @@ use conversant::dialog::{Dialogs, Received};
 use conversant::job_queue::{self, JobQueue, Place, Scope};
 use conversant::limit::Limit;
 use conversant::queue::Queue;
-use conversant::scheduler::{self, CallerOptions, Scheduler, Summary};
+use conversant::scheduler::{self, CallerOptions, How, OnFailure, Scheduler, Summary};
+use conversant::simulator::{Simulation, Work};
 
 #[test]
 fn ids() {
@@ -45,6 +46,40 @@ fn how_far_a_dialog_has_come() {
     near.end().unwrap();
     assert_eq!(said(), ["ended", "the peer has ended"]);
     assert_eq!(near.id().to_string(), format!("{}.0", near.id().dialog()));
+}
+
+#[test]
+fn ids_of_a_scheduler_and_of_a_simulation() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let main = scheduler.caller("main", CallerOptions::default()).unwrap();
+    assert_eq!(format!("{main:?}"), "Caller { name: \"main\", .. }");
+    let group = main.group(Limit::SERIAL, 100).unwrap();
+    let id = group.id();
+    assert_eq!(format!("{id:?}"), format!("GroupId({id})"));
+    assert_eq!(format!("{group:?}"), format!("Group(GroupId({id}))"));
+    let mut sim = Simulation::new(1).unwrap();
+    let callers = [(); 2].map(|()| sim.caller("main", CallerOptions::default()).unwrap());
+    assert_ne!(callers[0].to_string(), callers[1].to_string());
+    let caller = callers[0];
+    assert_eq!(format!("{caller:?}"), format!("CallerId({caller})"));
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    assert_eq!(format!("{group:?}"), format!("GroupId({group})"));
+    let task = sim.submit(caller, Work::takes(Duration::ZERO).group(group));
+    let task = task.unwrap();
+    assert_eq!(format!("{task:?}"), "SimTask { id: TaskId(1), .. }");
+    sim.run();
+    let recorded = sim.records()[0].task.group.unwrap();
+    assert_eq!(recorded.to_string(), group.to_string());
+}
+
+#[test]
+fn what_is_asked_for() {
+    assert_eq!(
+        [How::Drain, How::Cancel].map(|how| how.to_string()),
+        ["drain", "cancel"]
+    );
+    let said = [OnFailure::Continue, OnFailure::SkipHigherTiers].map(|what| what.to_string());
+    assert_eq!(said, ["continue", "skip higher tiers"]);
 }
 
 #[test]

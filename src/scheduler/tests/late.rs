@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::scheduler::local_queue::LocalQueue;
 
+use crate::scheduler::caller::CallerOptions;
+
 use super::prefetch::World;
 
 /// Numbers below what is asked for.
@@ -27,12 +29,25 @@ fn bound(workers: usize, claims: usize) -> usize {
 /// What a worker runs, and its local queue.
 type Busy = (usize, Option<Arc<LocalQueue>>);
 
-/// Workers, some of which come to a long task now and then: the most by which a task was
-/// overtaken.
-fn overtaken(workers: usize, claims: usize, seed: u64) -> usize {
+/// Workers, some of which come to a long task now and then: the most later ones of its caller
+/// by which a task was overtaken. Of so many callers; if `gives_back`, what workers have taken
+/// goes back now and then.
+fn overtaken(workers: usize, claims: usize, seed: u64, callers: usize, gives_back: bool) -> usize {
     const TASKS: usize = 150;
     let mut draw = draws(seed);
-    let mut world = World::with_tasks(workers as u32, claims as u32, TASKS);
+    let mut world = World::with_tasks(workers as u32, claims as u32, 0);
+    let mut all = vec![world.caller];
+    while all.len() < callers {
+        let options = CallerOptions {
+            weight: 1 + draw(3 * claims) as u32,
+            ..CallerOptions::default()
+        };
+        let caller = world.state.core.add_caller(Arc::from("other"), &options);
+        all.push(caller.unwrap());
+    }
+    let one = |draw: &mut dyn FnMut(usize) -> usize| if callers > 1 { draw(callers) } else { 0 };
+    let of: Vec<usize> = (0..=TASKS).map(|_| one(&mut draw)).collect();
+    of[1..].iter().for_each(|&n| world.submit_of(all[n]));
     world.state.core.rows = draw(2) == 0;
     let mut busy: Vec<Option<Busy>> = vec![None; workers];
     let mut stuck = vec![0; workers];
@@ -57,10 +72,13 @@ fn overtaken(workers: usize, claims: usize, seed: u64) -> usize {
         let Some((runs, _)) = busy[n] else { continue };
         started[runs] = true;
         (1..runs)
-            .filter(|&older| !started[older])
+            .filter(|&older| !started[older] && of[older] == of[runs])
             .for_each(|older| late[older] += 1);
         if draw(12) == 0 {
             stuck[n] = draw(100);
+        }
+        if gives_back && draw(16) == 0 {
+            world.state.exact(&mut world.wakes);
         }
     }
     late.into_iter().max().unwrap_or(0)
@@ -69,8 +87,27 @@ fn overtaken(workers: usize, claims: usize, seed: u64) -> usize {
 #[test]
 fn a_task_is_overtaken_by_as_many_as_the_docs_say_and_no_more() {
     for (workers, claims) in [(2, 1), (4, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
-        let most = (0..100).map(|seed| overtaken(workers, claims, seed)).max();
+        let most = (0..100).map(|seed| overtaken(workers, claims, seed, 1, false));
         let bound = bound(workers, claims);
-        assert_eq!(most, Some(bound), "{workers} workers, claims {claims}");
+        assert_eq!(
+            most.max(),
+            Some(bound),
+            "{workers} workers, claims {claims}"
+        );
+    }
+}
+
+#[test]
+fn as_many_again_where_others_have_work_or_what_was_taken_goes_back() {
+    for (workers, claims) in [(2, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
+        let bound = 2 * bound(workers, claims);
+        for (callers, gives_back) in [(1, true), (2, false), (3, false), (3, true)] {
+            let overtaken = |seed| overtaken(workers, claims, seed, callers, gives_back);
+            let most = (0..100).map(overtaken).max().unwrap_or(0);
+            // What goes back uses the second half.
+            let more = (workers, callers, gives_back) == (3, 1, true);
+            assert!(!more || most > bound / 2);
+            assert!(most <= bound, "{workers} workers, claims {claims}: {most}");
+        }
     }
 }

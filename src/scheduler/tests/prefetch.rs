@@ -58,14 +58,14 @@ impl World {
     }
 
     pub(super) fn submit(&mut self, tasks: usize) {
-        for _ in 0..tasks {
-            let job: Work = job();
-            let task = self
-                .state
-                .core
-                .submit(self.caller, Placing::default(), job, self.now);
-            self.tasks.push(task);
-        }
+        (0..tasks).for_each(|_| self.submit_of(self.caller));
+    }
+
+    /// One of this caller.
+    pub(super) fn submit_of(&mut self, caller: Key) {
+        let (core, job): (_, Work) = (&mut self.state.core, job());
+        let task = core.submit(caller, Placing::default(), job, self.now);
+        self.tasks.push(task);
     }
 
     pub(super) fn task(&self, n: usize) -> Location {

@@ -85,7 +85,7 @@ async fn act(stage: &Stage, world: &World) {
     let own = world.scheduler.caller("own", CallerOptions::default());
     let own = own.unwrap();
     let mut tasks: Vec<Task<u32, ()>> = Vec::new();
-    let mut hold: Option<Hold<'_>> = None;
+    let mut hold: Option<Hold<&Scheduler>> = None;
     while stage.goes_on() {
         let (caller, group) = &world.callers[stage.below(2)];
         let few = [Limit::AtMost(0), Limit::SERIAL, Limit::Unlimited];

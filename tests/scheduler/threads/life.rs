@@ -1,13 +1,16 @@
 //! The scheduler's own life: what it refuses, how it shuts down, a hold.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::queue::LaneError;
-use conversant::scheduler::{CallerOptions, How, Place, Reason, Record, Scheduler, Verdict, Why};
+use conversant::scheduler::{
+    Caller, CallerOptions, How, Place, Reason, Record, Scheduler, ShutdownAtEnd, Verdict, Why,
+};
 
-use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler};
+use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler, until};
 
 #[test]
 fn numbers_out_of_range_are_typed_errors() {
@@ -132,5 +135,44 @@ fn a_hold_makes_a_batch_one_instant() {
         let order: Vec<u64> = rows.try_iter().map(|row| row.task.id.get()).collect();
         assert_eq!(order, [3, 2, 1]);
         end(&scheduler);
+    });
+}
+
+/// What has such a guard waits where it is dropped, on any thread.
+#[test]
+fn a_structure_that_has_its_scheduler_ends_it() {
+    struct Service {
+        _ends: ShutdownAtEnd<Arc<Scheduler>>,
+        caller: Caller,
+    }
+    finishes(|| {
+        let scheduler = Arc::new(scheduler(1));
+        let service = Service {
+            caller: scheduler.caller("main", CallerOptions::default()).unwrap(),
+            _ends: Scheduler::shutdown_at_end_owned(Arc::clone(&scheduler), How::Drain),
+        };
+        let hold = Scheduler::hold_owned(Arc::clone(&scheduler));
+        let task = gives(&service.caller, 1);
+        let ends = thread::spawn(move || drop(service));
+        until(|| scheduler.caller("late", CallerOptions::default()).is_err());
+        assert!(!task.has_ended() && !ends.is_finished());
+        thread::spawn(move || drop(hold)).join().unwrap();
+        ends.join().unwrap();
+        assert!(task.has_ended());
+        assert_eq!(scheduler.workers().live, 0);
+    });
+}
+
+/// It has it alone.
+#[test]
+fn the_last_hold_ends_its_scheduler_and_loses_nothing() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let hold = Scheduler::hold_owned(Arc::new(scheduler));
+        let mut task = gives(&caller, 1);
+        drop(hold);
+        assert!(caller.exec(|| Ok::<_, ()>(())).is_err());
+        let outcome = task.outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Ok(1)));
     });
 }

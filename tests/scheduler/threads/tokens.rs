@@ -1,0 +1,162 @@
+//! What a task that runs, and whoever it tells, sees of its cancel.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use conversant::scheduler::{
+    Caller, CallerOptions, CancelToken, How, Place, Task, cancel_token, is_cancelled,
+};
+
+use crate::threads::stage::{Held, Job, end, finishes, one_caller, until};
+
+/// A task that ends when a thread that it has started sees that it is cancelled.
+fn ends_by_its_helper(caller: &Caller) -> (Task<CancelToken, ()>, Receiver<CancelToken>) {
+    let (says, told) = channel();
+    let task = caller.exec(move || {
+        let token = cancel_token().unwrap();
+        let helps = token.clone();
+        let helper = thread::spawn(move || {
+            assert!(cancel_token().is_none() && !is_cancelled());
+            while !helps.is_cancelled() {
+                thread::yield_now();
+            }
+        });
+        says.send(token.clone()).unwrap();
+        helper.join().unwrap();
+        assert!(is_cancelled());
+        Ok(token)
+    });
+    (task.unwrap(), told)
+}
+
+#[test]
+fn a_thread_that_helps_a_task_sees_its_cancel() {
+    finishes(|| {
+        assert!(cancel_token().is_none());
+        for how in 0..4 {
+            let (scheduler, caller) = one_caller(2);
+            let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+            let (spared, spares) = ends_by_its_helper(&other);
+            let (mut task, told) = ends_by_its_helper(&caller);
+            let (token, spares) = (told.recv().unwrap(), spares.recv().unwrap());
+            assert!(!token.is_cancelled());
+            match how {
+                0 => assert!(!task.cancel(), "it runs"),
+                1 => caller.cancel_all(),
+                2 => _ = caller.release(How::Cancel).wait().unwrap(),
+                _ => scheduler.shutdown(How::Cancel).wait().unwrap(),
+            }
+            let gave = task.outcome().wait().unwrap().verdict.ok().unwrap();
+            assert!(gave.is_cancelled() && token.is_cancelled());
+            assert_eq!(spares.is_cancelled(), how == 3, "what is another's");
+            spared.cancel();
+            end(&scheduler);
+        }
+    });
+}
+
+#[test]
+fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let gives = || Ok::<_, ()>(cancel_token().unwrap());
+        // Several that one worker takes at once, and one after the other.
+        let hold = scheduler.hold();
+        let tasks: Vec<_> = (0..40).map(|_| caller.exec(gives).unwrap()).collect();
+        drop(hold);
+        let tokens = tasks.into_iter().map(|mut task| {
+            let outcome = task.outcome().wait().unwrap();
+            outcome.verdict.ok().unwrap()
+        });
+        let mut tokens: Vec<_> = tokens.collect();
+        let mut future = caller.spawn(async move { gives() }).unwrap();
+        tokens.extend(future.outcome().wait().unwrap().verdict.ok());
+        assert_eq!(tokens.len(), 41);
+        caller.synchronize().wait().unwrap();
+        caller.cancel_all();
+        assert!(tokens.iter().all(|token| !token.is_cancelled()));
+        scheduler.shutdown(How::Cancel).wait().unwrap();
+        drop((caller, scheduler));
+        assert!(tokens.iter().all(|token| !token.is_cancelled()));
+    });
+}
+
+#[test]
+fn a_task_that_asks_after_its_cancel_is_told() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        for cancels_all in [false, true] {
+            let ((begun, begins), (go, goes)) = (channel(), channel());
+            let mut task = caller
+                .exec(move || {
+                    begun.send(()).unwrap();
+                    goes.recv().unwrap();
+                    Ok::<_, ()>(cancel_token().unwrap().is_cancelled())
+                })
+                .unwrap();
+            begins.recv().unwrap();
+            match cancels_all {
+                true => caller.cancel_all(),
+                false => assert!(!task.cancel()),
+            }
+            go.send(()).unwrap();
+            assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(true));
+        }
+        end(&scheduler);
+    });
+}
+
+/// One and the same, whatever its workers run between its polls.
+#[test]
+fn a_future_has_one_token_and_is_told_where_it_awaits() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let (says, told) = channel();
+        let (elsewhere, other) = one_caller(2);
+        let [first, second] = [(), ()].map(|()| Held::submit(&other, Place::new()));
+        let (task, go) = (first.task, first.go);
+        let (last, lasts) = (second.task, second.go);
+        let future: Job = caller
+            .spawn(async move {
+                says.send(cancel_token().unwrap()).unwrap();
+                task.await.map_err(|error| error.to_string())?;
+                says.send(cancel_token().unwrap()).unwrap();
+                last.await.map_err(|error| error.to_string())?;
+                Ok(1)
+            })
+            .unwrap();
+        let early = told.recv().unwrap();
+        // Another asks on the same worker meanwhile.
+        let mut asks = caller.exec(|| Ok::<_, ()>(is_cancelled())).unwrap();
+        assert_eq!(asks.outcome().wait().unwrap().verdict.ok(), Some(false));
+        go.send(()).unwrap();
+        let late = told.recv().unwrap();
+        until(|| scheduler.counts().suspended == 1);
+        assert!(!early.is_cancelled() && !late.is_cancelled());
+        assert!(future.cancel());
+        assert!(early.is_cancelled() && late.is_cancelled());
+        lasts.send(()).unwrap();
+        end(&scheduler);
+        end(&elsewhere);
+    });
+}
+
+/// While it is polled too.
+#[test]
+fn a_future_that_is_polled_sees_its_cancel() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let (says, told) = channel();
+        let task: Job = caller
+            .spawn(async move {
+                says.send(cancel_token().unwrap()).unwrap();
+                until(is_cancelled);
+                Ok(1)
+            })
+            .unwrap();
+        let token = told.recv().unwrap();
+        assert!(!token.is_cancelled() && !task.cancel());
+        assert!(token.is_cancelled());
+        end(&scheduler);
+    });
+}
