@@ -6,7 +6,7 @@ use std::fmt;
 use super::owners::OwnerKey;
 use super::queue::Cause;
 use crate::modes::Mode;
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
 /// other.

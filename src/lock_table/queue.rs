@@ -23,7 +23,7 @@ use super::entries::NodeId;
 use super::holders::Holders;
 use super::owners::OwnerKey;
 use crate::modes::{Mode, modes_in};
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 
 pub(super) type Position = u64;
 
