@@ -26,6 +26,7 @@
 //! 3. What has become empty has given its memory back.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::task::Waker;
 
 use super::{Claim, SumOf, Turnstile};
@@ -41,6 +42,16 @@ pub enum WaiterState {
     Told,
     /// It has been given what it asks for, and has not collected it.
     Granted,
+}
+
+impl fmt::Display for WaiterState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Waiting => "waiting",
+            Self::Told => "told",
+            Self::Granted => "granted",
+        })
+    }
 }
 
 /// So many that have left may stand in the order beside one for each that has not.
