@@ -79,7 +79,7 @@ pub use place::Place;
 use place::To;
 pub use push::{Entering, Taken};
 pub use refuse::{JobId, PushReason, Refused, RequeueError};
-pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Why};
+pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Totals, Why};
 
 use awaited::Awaited;
 use home::{Home, InOrder};
@@ -113,6 +113,7 @@ pub struct Jobs<K, J> {
     /// The last number given to a job, a claim or a death.
     last: u64,
     awaited: Awaited,
+    totals: Totals,
 }
 
 impl<K, J> Jobs<K, J> {
@@ -138,6 +139,7 @@ impl<K, J> Jobs<K, J> {
             later: 0,
             last: 0,
             awaited: Awaited::default(),
+            totals: Totals::default(),
         }
     }
 
@@ -149,6 +151,11 @@ impl<K, J> Jobs<K, J> {
     /// How many jobs there are, in whatever state.
     pub fn total(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// What has become of those that were there.
+    pub fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// How many jobs wait, due or not.

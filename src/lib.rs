@@ -136,8 +136,7 @@ pub mod semaphore;
 #[cfg(feature = "jobs")]
 pub mod job_queue;
 pub mod keyed;
-// The compiler shows this line to who asks for them in a model.
-#[cfg(all(feature = "locks", not(loom)))] // not for loom: see docs/model-checking.md
+#[cfg(feature = "locks")]
 pub mod lock_table;
 pub mod queue;
 
@@ -145,7 +144,7 @@ pub mod queue;
 pub mod dialog;
 pub mod prelude;
 
-// Threads, clocks and pools are not modelled.
+// Threads, clocks and pools are not modelled: the compiler shows these lines to who asks for them.
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod scheduler;
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md

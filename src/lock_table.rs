@@ -89,7 +89,7 @@
 use std::fmt;
 use std::hash::{Hash, RandomState};
 
-use crate::sync::{Apart, Arc, AtomicBool, Ordering, unique};
+use crate::sync::{Apart, Arc, AtomicBool, Ordering, UnmodelledArc, unique};
 use crate::wait::{Guarded, Session, WakeBatch};
 
 mod acquire;
@@ -115,7 +115,9 @@ mod step;
 mod view;
 mod wait_table;
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 pub use self::acquire::Lock;
@@ -238,7 +240,7 @@ impl<K, S> LockTable<K, S> {
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
-    pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
+    pub fn deadlocks(&self) -> Vec<UnmodelledArc<Deadlock<K>>> {
         self.shared
             .wait_table
             .lock()

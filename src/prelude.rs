@@ -24,13 +24,13 @@ pub use crate::job_queue::{Claim, JobQueue};
 pub use crate::keyed::Keyed;
 pub use crate::limit::{Bypass, Limit};
 #[cfg(feature = "locks")]
+pub use crate::lock_table::{LockTable, Owner, Resource};
+#[cfg(feature = "locks")]
 pub use crate::modes::Mode;
 pub use crate::queue::{Conversation, Delivery, Lane, Queue, Turn};
 pub use crate::semaphore::{Permit, Semaphore};
 pub use crate::wait::Wait;
 
-#[cfg(all(feature = "locks", not(loom)))]
-pub use crate::lock_table::{LockTable, Owner, Resource};
 #[cfg(all(feature = "scheduler", not(loom)))]
 pub use crate::scheduler::{Caller, CallerOptions, How, OnFailure, Scheduler, Task};
 #[cfg(not(loom))]

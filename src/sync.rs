@@ -19,7 +19,7 @@
 //!   another thread, or the model never ends.
 //!
 //! Some things are never modelled: [`WakeArc`], since only that `Arc` makes a
-//! `Waker`, [`Tally`], a statistic no decision depends on, [`unique`], whose
+//! `Waker`, [`UnmodelledArc`], [`Tally`], a statistic no decision depends on, [`unique`], whose
 //! numbers are only ever compared for equality, the memory that `group` keeps
 //! for reuse, and the list of threads that have received from a queue.
 
@@ -35,6 +35,9 @@ pub(crate) use self::real::*;
 pub(crate) use std::sync::Arc as WakeArc;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::thread::panicking;
+
+/// For names and reports, which nobody changes, and of whose count nothing depends.
+pub(crate) use std::sync::Arc as UnmodelledArc;
 
 /// What no model sees: for memory that is to be used again, and for a list of threads.
 /// Nothing that a model sees is done under such a lock.

@@ -1,6 +1,7 @@
 //! Holding a lock without a borrow of it: guards that have what leads to the lock, and holds
 //! without any guard.
 
+use std::fmt;
 use std::ops::Deref;
 
 use super::claim::Claim;
@@ -14,7 +15,6 @@ use crate::wait::{Op, Wait};
 /// makes a guard of it again.
 ///
 /// Dropping it releases nothing: the mode is held for ever then.
-#[derive(Debug)]
 #[must_use = "the mode is held for ever if this is dropped"]
 pub struct Held {
     mode: Mode,
@@ -40,6 +40,12 @@ impl Held {
             return Err(self);
         }
         Ok(Guard::of(lock, self.mode, self.place))
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Held").field(&self.mode).finish()
     }
 }
 

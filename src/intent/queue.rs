@@ -131,7 +131,7 @@ impl Turnstile for IntentLock {
         let claim = queue.claim(ticket);
         let conflicts = |other: Claim| !other.ask.compatible(claim.ask);
         let is_next = || {
-            let any = queue.asked().modes() & claim.ask.conflicts() != 0;
+            let any = queue.most_ahead(ticket).modes() & claim.ask.conflicts() != 0;
             !(any && queue.ahead_of(ticket).any(conflicts))
         };
         let front = queue.front().is_some_and(|(first, _)| first == ticket);

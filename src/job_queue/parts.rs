@@ -187,6 +187,12 @@ impl<K, J, S> Clone for Part<K, J, S> {
 
 impl<K, J, S> fmt::Debug for Part<K, J, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Part").field(&self.pin.pinned).finish()
+        let Pin { shared, pinned } = &*self.pin;
+        let scope = shared.try_read(|state| state.jobs.scope_of(*pinned));
+        let mut debug = f.debug_struct("Part");
+        if let Some(scope) = scope {
+            debug.field("scope", &scope);
+        }
+        debug.finish_non_exhaustive()
     }
 }

@@ -227,8 +227,8 @@ impl<K, J> Drop for AllOrNone<'_, '_, K, J> {
             return;
         }
         for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
-            let taken = self.state.jobs.remove(id.key).ok();
-            entering.0 = taken.map(|taken| (taken.key, taken.job));
+            let taken = self.state.jobs.unpush(id.key);
+            entering.0 = Some((taken.key, taken.job));
         }
         self.room.put_back();
     }

@@ -91,6 +91,14 @@ pub struct Counts {
     pub claimed: u32,
     /// Those that failed too often.
     pub dead: usize,
+    /// Jobs that were pushed so far.
+    pub pushed: u64,
+    /// Those of them that were completed.
+    pub completed: u64,
+    /// Those that were taken out, or replaced by another push, and were not claimed.
+    pub removed: u64,
+    /// Claims so far that gave their job back, whatever for: a job counts each time.
+    pub returned: u64,
     /// Claims so far that were dropped outside of a panic, neither completed nor given
     /// back explicitly: as when a `complete` was forgotten.
     pub dropped: u64,
@@ -100,12 +108,17 @@ pub struct Counts {
 
 pub(super) fn counts<K, J>(shared: &Shared<K, J>, state: &State<K, J>) -> Counts {
     let jobs = &state.jobs;
+    let totals = jobs.totals();
     Counts {
         ready: jobs.waiting() - jobs.later(),
         later: jobs.later(),
         eligible: jobs.eligible(),
         claimed: jobs.running(),
         dead: jobs.dead().len(),
+        pushed: jobs.total() as u64 + totals.completed + totals.removed,
+        completed: totals.completed,
+        removed: totals.removed,
+        returned: totals.returned,
         dropped: shared.dropped.get(),
         claims: state.claims(),
     }

@@ -202,6 +202,7 @@ impl<K, J> Jobs<K, J> {
         let Some(job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
             return Err(Expired);
         };
+        self.totals.completed += 1;
         Ok(self.ended(job, State::Claimed))
     }
 
@@ -220,6 +221,7 @@ impl<K, J> Jobs<K, J> {
     /// As [`give_back`](Self::give_back), for a job that failed at this time if it did.
     fn unclaim(&mut self, id: Key, how: Unclaim, at: Duration) -> bool {
         let mut retry = self.retry;
+        self.totals.returned += 1;
         let job = self.job_mut(id.index());
         if !matches!(how, Unclaim::Snoozed(_)) {
             job.attempts = job.attempts.saturating_add(1);

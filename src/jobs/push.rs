@@ -231,6 +231,13 @@ impl<K, J> Jobs<K, J> {
         Ok(self.take_out(id))
     }
 
+    /// The same, as if it had never been pushed.
+    pub fn unpush(&mut self, id: Key) -> Taken<K, J> {
+        let taken = self.take_out(id);
+        self.totals.removed -= 1;
+        taken
+    }
+
     pub(super) fn unclaimed(&self, id: Key) -> Result<(), Refused> {
         match self.jobs.get(id).ok_or(Refused::Stale)?.state {
             State::Claimed => Err(Refused::Claimed),
@@ -280,6 +287,7 @@ impl<K, J> Jobs<K, J> {
         }
         let job = self.jobs.remove(id).expect(PINNED);
         let state = job.state;
+        self.totals.removed += 1;
         if let Some(rare) = job.rare.as_ref().filter(|_| state == State::Dead) {
             self.dead.remove(&rare.number);
         }

@@ -59,6 +59,16 @@ impl fmt::Display for Why {
     }
 }
 
+/// What has become of jobs so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub completed: u64,
+    /// Those taken out that nobody had claimed.
+    pub removed: u64,
+    /// Claims that ended, but not with the job.
+    pub returned: u64,
+}
+
 /// One job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -88,6 +98,18 @@ pub enum JobState {
     Claimed(Option<Duration>),
     /// It failed too often.
     Dead,
+}
+
+impl fmt::Display for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match *self {
+            Self::Ready => return f.write_str("ready"),
+            Self::Due(due) => Why::Due(due),
+            Self::Claimed(until) => Why::Claimed(until),
+            Self::Dead => Why::Dead,
+        };
+        why.fmt(f)
+    }
 }
 
 /// One tenant.

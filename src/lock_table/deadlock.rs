@@ -27,7 +27,7 @@ use super::queue::{Node, Position, Request};
 use super::wait_table::{Outcome, OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{self, Slab};
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 use crate::wait::WakeBatch;
 
 /// So many resources are looked at before any search.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::owners::OwnerKey;
 use super::queue::Cause;
 use crate::modes::Mode;
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
 /// other.
@@ -48,6 +48,7 @@ pub enum ReleaseError {
 
 /// A cycle of owners of which each waits for the next, and the last for the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Deadlock<K> {
     /// Whose request failed.
     pub victim: OwnerId,
@@ -57,6 +58,7 @@ pub struct Deadlock<K> {
 
 /// One owner in a cycle, and why it waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link<K> {
     /// Who waits.
     pub owner: OwnerId,
@@ -101,13 +103,9 @@ impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
                 ..
             } = link;
             let comma = if n == 0 { "" } else { "," };
-            let verb = match cause {
-                Cause::Holds => "holds",
-                Cause::WaitsAhead => "asks first for",
-            };
             write!(
                 f,
-                "{comma} {owner:?} asks for {asks} on {resource:?} of which {blocked_by:?} {verb} {in_mode}"
+                "{comma} {owner:?} asks for {asks} on {resource:?} of which {blocked_by:?} {cause} {in_mode}"
             )?;
         }
         Ok(())

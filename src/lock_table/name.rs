@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 
 /// Longer lists are not kept for the next time.
 pub(super) const KEPT: usize = 64;

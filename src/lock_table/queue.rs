@@ -17,13 +17,14 @@
 //! each has room for 2^17 ahead of it then, and most of those for 2^9.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 use super::entries::NodeId;
 use super::holders::Holders;
 use super::owners::OwnerKey;
 use crate::modes::{Mode, modes_in};
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 
 pub(super) type Position = u64;
 
@@ -182,6 +183,15 @@ pub enum Cause {
     Holds,
     /// The other asked for a conflicting mode and is ahead in the queue.
     WaitsAhead,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "holds",
+            Self::WaitsAhead => "asks first for",
+        })
+    }
 }
 
 impl<K> Node<K> {

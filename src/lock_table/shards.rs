@@ -38,9 +38,10 @@ use super::name::Gone;
 use super::owners::OwnerKey;
 use crate::group::{Guard, Lock};
 use crate::modes::Mode;
+use crate::sync::model_size;
 
 /// A power of two, at most 32.
-const SHARDS: usize = 32;
+const SHARDS: usize = model_size(32, 2);
 
 pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 
@@ -73,7 +74,7 @@ impl<K> Shards<K> {
     }
 
     pub(super) fn lock_all(&self) -> Locked<'_, K> {
-        self.lock_set(u32::MAX)
+        self.lock_set(u32::MAX >> (32 - SHARDS))
     }
 
     #[inline]
@@ -163,7 +164,7 @@ impl<'a, K> Locked<'a, K> {
 
     /// Whether that is all there is.
     pub(super) fn is_all(&self) -> bool {
-        FEW + self.more.len() == SHARDS
+        self.few.iter().flatten().count() + self.more.len() == SHARDS
     }
 
     /// Those that are locked.

@@ -9,7 +9,7 @@ use super::queue::{Cause, Node, Request};
 use super::shards::Locked;
 use super::wait_table::WaitTable;
 use crate::modes::{Mode, modes_in};
-use crate::sync::Arc;
+use crate::sync::UnmodelledArc as Arc;
 use crate::wait::WaitCounts;
 
 /// So many of those in the way of one who waits.

@@ -30,7 +30,7 @@ use super::queue::{Node, Request};
 use super::shards::{Locked, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
-use crate::sync::Arc;
+use crate::sync::{Arc, UnmodelledArc};
 use crate::wait::{Spare, WaitCounts, WakeBatch};
 
 pub(super) struct WaitTable<K> {
@@ -44,7 +44,7 @@ pub(super) struct WaitTable<K> {
     pub(super) waits: WaitCounts,
     /// Deadlocks so far.
     pub(super) found: u64,
-    pub(super) reports: VecDeque<Arc<Deadlock<K>>>,
+    pub(super) reports: VecDeque<UnmodelledArc<Deadlock<K>>>,
     pub(super) deferred: Deferred<K>,
     closed: bool,
 }
@@ -71,7 +71,7 @@ pub(super) struct Waiting<K> {
 
 pub(super) enum Outcome<K> {
     Granted,
-    Deadlock(Arc<Deadlock<K>>),
+    Deadlock(UnmodelledArc<Deadlock<K>>),
     Closed,
 }
 
@@ -79,7 +79,7 @@ pub(super) enum Outcome<K> {
 pub(super) struct Deferred<K> {
     names: Gone<K>,
     wakers: Vec<Spare>,
-    pub(super) reports: Vec<Arc<Deadlock<K>>>,
+    pub(super) reports: Vec<UnmodelledArc<Deadlock<K>>>,
 }
 
 impl<K> Deferred<K> {

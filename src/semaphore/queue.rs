@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::Semaphore;
 use super::error::AcquireError;
 use super::permit::Permit;
+use super::word::Bits;
 use crate::sync::spin_loop;
 use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
 use crate::wait::{BACK_OFF, Guarded, Session, Ticket, WakeBatch};
@@ -124,7 +125,12 @@ impl Turnstile for Semaphore {
         let Some(Claim { count, .. }) = queue.get(ticket) else {
             return Admission::Refused(AcquireError::AboveLimit);
         };
-        let ahead = |available| sum_ahead(queue, ticket, available);
+        let front = queue.front().is_some_and(|(first, _)| first == ticket);
+        let most = queue.most_ahead(ticket);
+        let ahead = |bits: Bits| match bits.covers(most, count) && !front {
+            true => Some(most),
+            false => sum_ahead(queue, ticket, bits.available()),
+        };
         match self.word.take_queued(count, queue.len() == 1, ahead) {
             true => Admission::Granted(()),
             false => Admission::NotNow,

@@ -148,20 +148,20 @@ impl Word {
         taken.is_some()
     }
 
-    /// Under the lock: takes `n` for one in the queue, with what `ahead` says of
-    /// the available permits asked for before it, or leaves UNNOTIFIED in the very
-    /// word that had too little: the next give-back tells it.
+    /// Under the lock: takes `n` for one in the queue, with what `ahead` says is
+    /// asked for before it at most (0 for the front alone), or leaves UNNOTIFIED in
+    /// the very word that had too little: the next give-back tells it.
     #[must_use]
     pub(super) fn take_queued(
         &self,
         n: u32,
         only: bool,
-        ahead: impl Fn(i64) -> Option<u64>,
+        ahead: impl Fn(Bits) -> Option<u64>,
     ) -> bool {
         let mut taken = false;
         // Acquire: pairs with the Release in `put`.
         let _ = self.update(Ordering::Acquire, |bits| {
-            let ahead = ahead(bits.available()).filter(|&ahead| bits.covers(ahead, n));
+            let ahead = ahead(bits).filter(|&ahead| bits.covers(ahead, n));
             taken = ahead.is_some();
             Some(match ahead {
                 Some(ahead) => bits.less(n).dequeued(ahead == 0, only),

@@ -21,10 +21,12 @@
 //! Invariants:
 //! 1. `asked` and `notified` are the sums that they say.
 //! 2. A ticket is in one of `waiters` and `granted` at most, and in `order`, if
-//!    that is not empty, if and only if it is in `waiters`.
+//!    that is not empty, if it is in `waiters`. The first of `order` is, and no
+//!    more than half of it are not, but for a few.
 //! 3. What has become empty has given its memory back.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::task::Waker;
 
 use super::{Claim, SumOf, Turnstile};
@@ -41,6 +43,19 @@ pub enum WaiterState {
     /// It has been given what it asks for, and has not collected it.
     Granted,
 }
+
+impl fmt::Display for WaiterState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Waiting => "waiting",
+            Self::Told => "told",
+            Self::Granted => "granted",
+        })
+    }
+}
+
+/// So many that have left may stand in the order beside one for each that has not.
+const FEW: usize = 8;
 
 /// What stands under the lock of a turnstile.
 pub(crate) struct WaitQueue<T: Turnstile> {
@@ -98,7 +113,7 @@ impl<T: Turnstile> WaitQueue<T> {
         let is_by_age = self.order.is_empty();
         std::iter::from_fn(move || match is_by_age {
             true => by_age.next().map(|(ticket, &claim)| (ticket, claim)),
-            false => by_order.next().map(|&ticket| (ticket, self.claim(ticket))),
+            false => by_order.find_map(|&ticket| Some((ticket, self.get(ticket)?))),
         })
     }
 
@@ -107,6 +122,16 @@ impl<T: Turnstile> WaitQueue<T> {
             Some(&ticket) => Some((ticket, self.claim(ticket))),
             None => self.waiters.front().map(|(ticket, &claim)| (ticket, claim)),
         }
+    }
+
+    /// No less than what those ahead of this one ask for, without a walk: what the
+    /// others ask for who have been notified, if all who have not stand behind it.
+    pub(crate) fn most_ahead(&self, ticket: Ticket) -> SumOf<T> {
+        let first = self.first_unnotified();
+        let known = self.order.is_empty() && first.is_none_or(|(first, _)| first > ticket);
+        let mut most = if known { self.notified } else { self.asked };
+        self.claim(ticket).take_from(&mut most);
+        most
     }
 
     /// What those ahead of this one ask for.
@@ -167,9 +192,7 @@ impl<T: Turnstile> WaitQueue<T> {
     /// Moves those ahead of the one at `at` who are to `come`, asked from the end
     /// on, and leaves them in their order.
     pub(crate) fn move_ahead(&mut self, at: usize, mut come: impl FnMut(T::Claim) -> bool) {
-        if self.order.is_empty() {
-            self.order = self.waiters.iter().map(|(ticket, _)| ticket).collect();
-        }
+        self.order = self.iter().map(|(ticket, _)| ticket).collect();
         let mut moved = Vec::new();
         for i in (at..self.order.len()).rev() {
             if come(self.claim(self.order[i])) {
@@ -205,13 +228,25 @@ impl<T: Turnstile> WaitQueue<T> {
         if removed.was_notified {
             removed.data.take_from(&mut self.notified);
         }
-        if let Some(at) = self.order.iter().position(|&other| other == ticket) {
-            self.order.remove(at);
-            if self.order.is_empty() {
-                self.order = VecDeque::new();
-            }
+        if !self.order.is_empty() {
+            self.tidy_order();
         }
         Some(removed)
+    }
+
+    /// By invariant 2.
+    fn tidy_order(&mut self) {
+        let waiters = &self.waiters;
+        let is_in = |ticket: &Ticket| waiters.get(*ticket).is_some();
+        while self.order.front().is_some_and(|first| !is_in(first)) {
+            self.order.pop_front();
+        }
+        if self.order.len() > 2 * waiters.len() + FEW {
+            self.order.retain(is_in);
+        }
+        if self.order.is_empty() {
+            self.order = VecDeque::new();
+        }
     }
 
     /// Takes one out of the queue, and wakes it if it does not know that there is

@@ -132,7 +132,10 @@ fn sums_follow_who_is_notified() {
     assert_eq!(queue.sum_ahead_of_unnotified(tickets[1]), None);
     assert_eq!(queue.sum_ahead_of_unnotified(tickets[3]), Some(4));
     assert_eq!(queue.asked(), 14);
+    let most = [1, 2, 3].map(|at| queue.most_ahead(tickets[at]));
+    assert_eq!(most, [12, 10, 6]);
     queue.notify(tickets[1], 2, &mut wakes);
+    assert_eq!(queue.most_ahead(tickets[2]), 2);
     queue.notify(tickets[3], 8, &mut wakes);
     assert!(queue.all_notified());
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use conversant::job_queue::{Claim, Counts, JobId, JobQueue, Place};
 use conversant::limit::Limit;
 
-use super::without_dropped;
+use super::of_now;
 
 type Queue = JobQueue<u32, u32>;
 type Claims<'q> = Vec<Claim<'q, u32, u32>>;
@@ -49,6 +49,6 @@ fn twelve(limit: Limit) -> (Queue, Vec<JobId>) {
 }
 
 fn is_idle(queue: &Queue) {
-    assert_eq!(without_dropped(queue.counts()), Counts::default());
+    assert_eq!(of_now(queue.counts()), Counts::default());
     assert!(queue.snapshot().tenants.is_empty());
 }

@@ -32,8 +32,9 @@ fn until<K, J: Clone>(mut claims: Vec<Claim<'_, K, J>>, then: Duration) -> Vec<C
     claims
 }
 
-/// All but the claims that were dropped so far.
-fn without_dropped(mut counts: Counts) -> Counts {
-    counts.dropped = 0;
+/// All but what counts from the beginning on.
+fn of_now(mut counts: Counts) -> Counts {
+    (counts.pushed, counts.completed, counts.removed) = (0, 0, 0);
+    (counts.returned, counts.dropped) = (0, 0);
     counts
 }

@@ -14,7 +14,7 @@ use conversant::job_queue::{
 };
 use conversant::limit::Limit;
 
-use super::without_dropped;
+use super::of_now;
 
 type Queue = JobQueue<u32, u32>;
 
@@ -78,10 +78,7 @@ fn the_last_handle_of_an_idle_name_forgets_it() {
     queue.try_claim(1).remove(0).complete().unwrap();
     assert_eq!(names(), 1, "a handle keeps it");
     drop(mail);
-    assert_eq!(
-        (names(), without_dropped(queue.counts())),
-        (0, Counts::default())
-    );
+    assert_eq!((names(), of_now(queue.counts())), (0, Counts::default()));
 }
 
 #[test]

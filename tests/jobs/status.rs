@@ -55,6 +55,34 @@ fn a_status_tells_all_of_a_job_but_itself() {
 }
 
 #[test]
+fn totals_of_what_was() {
+    let queue = JobQueue::builder().lease(at(30)).build().unwrap();
+    let ids = [(); 6].map(|()| queue.push(1, "a job", Place::new()).unwrap());
+    let unique = || Place::new().unique("one").due(at(90));
+    queue.push(2, "old", unique()).unwrap();
+    let (_, old) = queue.push_replacing(2, "new", unique()).unwrap();
+    assert_eq!(old.unwrap().job, "old");
+    let mut claims = queue.try_claim(4);
+    claims.remove(0).complete().unwrap();
+    claims.remove(0).fail_for_good().unwrap();
+    claims.remove(0).snooze(at(1)).unwrap();
+    queue.advance(at(30));
+    assert!(
+        claims.remove(0).complete().is_err(),
+        "its lease has run out"
+    );
+    queue.remove(ids[5]).unwrap();
+    let twins = [(); 2].map(|()| (3, "a twin", Place::new().unique("twin")));
+    assert!(queue.push_all(twins).is_err(), "as if none had come");
+    let counts = queue.counts();
+    let totals = (counts.pushed, counts.completed, counts.removed);
+    assert_eq!((totals, counts.returned), ((8, 1, 2), 3));
+    assert_eq!(queue.drain(&Scope::Queue).len(), 4);
+    assert_eq!(queue.counts().removed, 6);
+    assert_eq!(queue.counts().pushed, 8);
+}
+
+#[test]
 fn what_a_status_says_chooses_what_is_removed() {
     let queue = Queue::new();
     for n in 0..6 {

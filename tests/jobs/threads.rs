@@ -12,7 +12,7 @@ use conversant::error::Closed;
 use conversant::job_queue::{Claim, Counts, JobQueue, Place, Scope, Snapshot};
 use conversant::limit::Limit;
 
-use super::without_dropped;
+use super::of_now;
 
 const GROUPS: usize = 8;
 const JOBS: u32 = 600;
@@ -134,7 +134,7 @@ fn work(queue: &JobQueue<u32, Job>, agent: usize, in_hand: &InHand, done: &Done)
 }
 
 fn is_idle(snapshot: &Snapshot) {
-    assert_eq!(without_dropped(snapshot.counts), Counts::default());
+    assert_eq!(of_now(snapshot.counts), Counts::default());
     assert_eq!(
         (
             snapshot.counts.claims.waiting,
@@ -224,7 +224,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
                 loop {
                     let now = clock.fetch_add(1, Ordering::SeqCst);
                     queue.advance(Duration::from_secs(now));
-                    let left = without_dropped(queue.counts());
+                    let left = of_now(queue.counts());
                     if left == Counts::default() {
                         return;
                     }

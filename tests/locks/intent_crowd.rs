@@ -62,9 +62,8 @@ fn for_s_polled_in_vain() {
     }
 }
 
-/// The last alone asks for what all others keep.
-#[test]
-fn for_s_before_one_x() {
+/// The last alone asks for what all others keep, who look in this order.
+fn before_one_x(first_to_last: bool) {
     let lock = IntentLock::new();
     let mut cx = Context::from_waker(Waker::noop());
     let held = lock.lock(Mode::Ix).wait();
@@ -75,6 +74,9 @@ fn for_s_before_one_x() {
     }
     assert!(last.as_mut().poll(&mut cx).is_pending());
     drop(held);
+    if !first_to_last {
+        readers.reverse();
+    }
     let guards: Vec<_> = readers
         .iter_mut()
         .map(|wait| wait.as_mut().poll(&mut cx))
@@ -83,4 +85,37 @@ fn for_s_before_one_x() {
     assert!(last.as_mut().poll(&mut cx).is_pending());
     drop(guards);
     assert!(last.as_mut().poll(&mut cx).is_ready());
+}
+
+#[test]
+fn for_s_before_one_x() {
+    before_one_x(true);
+}
+
+#[test]
+fn for_s_before_one_x_from_the_last_on() {
+    before_one_x(false);
+}
+
+/// They leave, from the middle on, once a conversion has moved ahead of them.
+#[test]
+fn behind_a_conversion() {
+    let lock = IntentLock::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let (mut first, second) = (lock.lock(Mode::S).wait(), lock.lock(Mode::S).wait());
+    let mut waits: Vec<_> = (0..CROWD).map(|_| Box::pin(lock.lock(Mode::X))).collect();
+    for wait in &mut waits {
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+    }
+    let mut conversion = Box::pin(first.convert(Mode::X));
+    assert!(conversion.as_mut().poll(&mut cx).is_pending());
+    waits.drain(CROWD / 2..).for_each(drop);
+    waits.drain(1..).rev().for_each(drop);
+    drop(second);
+    let converted = conversion.as_mut().poll(&mut cx);
+    assert!(matches!(converted, Poll::Ready(Ok(()))));
+    drop(conversion);
+    assert!(waits[0].as_mut().poll(&mut cx).is_pending());
+    drop(first);
+    assert!(waits[0].as_mut().poll(&mut cx).is_ready());
 }

@@ -8,6 +8,7 @@ mod intent_crowd;
 mod intent_history;
 mod owned;
 mod semaphore;
+mod semaphore_crowd;
 mod semaphore_linearizable;
 mod semaphore_oracle;
 mod semaphore_pause;

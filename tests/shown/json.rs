@@ -113,6 +113,21 @@ fn a_lock_table() {
 }
 
 #[test]
+fn a_deadlock() {
+    let table = LockTable::new();
+    let (mut one, mut other) = (table.owner(1), table.owner(0));
+    one.lock(&Row("one"), Mode::X).wait().unwrap();
+    other.lock(&Row("other"), Mode::X).wait().unwrap();
+    let mut wait = one.lock(&Row("other"), Mode::S);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
+    assert!(other.lock(&Row("one"), Mode::S).wait().is_err());
+    let told = to_value(&table.deadlocks()[0]).unwrap();
+    assert_eq!(told["cycle"][0]["cause"], "Holds");
+    assert_eq!(told["cycle"][0]["resource"], "one");
+}
+
+#[test]
 fn a_semaphore_and_a_lock_with_who_waits() {
     let (semaphore, lock) = (Semaphore::new(1).unwrap(), IntentLock::new());
     let (_permit, _guard) = (

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use conversant::dialog::{Dialogs, Received};
-use conversant::job_queue::{self, JobQueue, Place, Scope};
+use conversant::job_queue::{self, JobQueue, JobState, Place, Scope};
 use conversant::limit::Limit;
 use conversant::queue::Queue;
 use conversant::scheduler::{self, CallerOptions, How, OnFailure, Scheduler, Summary};
@@ -98,6 +98,26 @@ fn a_summary() {
     assert_eq!(summary.to_string(), said);
     let none = Summary::default();
     assert_eq!(none.to_string(), "0 tasks: 0 ok");
+}
+
+#[test]
+fn states() {
+    use conversant::lock_table::Cause;
+    use conversant::semaphore::WaiterState;
+    let until = Some(Duration::from_secs(1));
+    let said = [
+        JobState::Ready.to_string(),
+        JobState::Claimed(until).to_string(),
+        WaiterState::Told.to_string(),
+        Cause::WaitsAhead.to_string(),
+    ];
+    assert_eq!(
+        said.join(", "),
+        "ready, claimed until 1s, told, asks first for"
+    );
+    let jobs = JobQueue::<u32, ()>::new();
+    let shown = format!("{:?}", jobs.tenant("shop"));
+    assert_eq!(shown, "Part { scope: Tenant(\"shop\"), .. }");
 }
 
 #[test]
