@@ -35,7 +35,7 @@ impl<K> Tables<K> {
     }
 
     fn of(&self, group: GroupKey) -> &Table<K> {
-        &self.0[group.0.index() as usize % TABLES]
+        &self.0[group.0.index() as usize % self.0.len()]
     }
 }
 
