@@ -10,7 +10,7 @@ use crate::queue::GroupKey;
 // Only for shared ownership: it synchronizes nothing.
 use crate::sync::{Mutex, WakeArc as Arc, model_size};
 
-const TABLES: usize = model_size(16, 2);
+const TABLES: usize = model_size(16, 1);
 
 /// [`Tables`] of keys that can be copied. Other keys need not be.
 pub(super) trait Names<K>: Send + Sync {
