@@ -160,7 +160,7 @@ impl<T: Item> Backlog<T> {
     /// Changes the lane's cap; lowering it leaves a debt, 0 is a pause.
     pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
         self.order.lanes.set_cap(lane.index(), cap)?;
-        self.order.lanes.settle(lane.index());
+        self.order.lanes.update(lane.index());
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl<T: Item> Backlog<T> {
             if let Some(level) = bump {
                 self.order.bump(&mut g.place, level);
             }
-            self.order.join_and_settle(group.0.index(), g, Age::Same);
+            self.order.join_and_update(group.0.index(), g, Age::Same);
         }
         sent
     }
@@ -271,7 +271,7 @@ impl<T: Item> Backlog<T> {
         g.by_bump = old.bump().is_some();
         g.place.set_bump(None);
         g.in_flight += 1;
-        self.order.join_and_settle(index, g, Age::New);
+        self.order.join_and_update(index, g, Age::New);
         Some(Claim {
             lane: g.lane,
             group: Some(GroupKey(key)),
@@ -305,7 +305,7 @@ impl<T: Item> Backlog<T> {
                 self.order.rejoin(group.0.index(), g, Age::New);
             }
         }
-        self.order.lanes.settle(lane.index());
+        self.order.lanes.update(lane.index());
         if !pinned {
             groups.iter().for_each(|&group| self.reap(group));
         }
@@ -329,7 +329,7 @@ impl<T: Item> Backlog<T> {
         self.order.finish(g.lane, tier, 1);
         g.place.ticket = g.place.ticket.min(claim.old.ticket);
         g.place.set_bump(g.place.bump().or(claim.old.bump()));
-        self.order.join_and_settle(group.0.index(), g, Age::Same);
+        self.order.join_and_update(group.0.index(), g, Age::Same);
         self.order.lanes.unclaim(g.lane.index(), claim.overtaken);
     }
 
@@ -339,7 +339,7 @@ impl<T: Item> Backlog<T> {
         let Message { item, tier } = g.messages.take(seq)?;
         if g.head != g.messages.head_tier() {
             self.order.leave_line(g);
-            self.order.join_and_settle(group.0.index(), g, Age::Same);
+            self.order.join_and_update(group.0.index(), g, Age::Same);
         }
         self.reap(group);
         Some((item, tier))
@@ -376,7 +376,7 @@ impl<T: Item> Backlog<T> {
         let g = self.groups.get_mut(group.0)?;
         self.order.leave_line(g);
         let result = change(&mut self.order, g);
-        self.order.join_and_settle(group.0.index(), g, Age::Same);
+        self.order.join_and_update(group.0.index(), g, Age::Same);
         Some(result)
     }
 

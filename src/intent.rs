@@ -104,14 +104,14 @@ pub(crate) enum Place {
 ///   but with [`Bypass::AtMost`]`(b)` at most `b` times in a row; then the lock is
 ///   kept for, and handed to, the first in line. So one who waits is overtaken at
 ///   most `b` times for each grant ahead of it in line, and its own;
-///   [`try_lock`](Self::try_lock) obeys the same rule. Who takes what stands
-///   against nobody in line overtakes nobody, and always may. At most 0 is strict
+///   [`try_lock`](Self::try_lock) obeys the same rule. Who takes what
+///   conflicts with nobody in line overtakes nobody, and always may. At most 0 is strict
 ///   first come, first served; with [`Bypass::Unbounded`] waiters can starve. In
 ///   time nothing is bounded: that depends on how long modes are held.
 /// - **Progress.** A wait that is dropped or timed out leaves no trace, and
 ///   whoever can go on now is told at once. One that was told, or handed its mode,
 ///   and is never polled again nor dropped keeps the lock back as a holder would.
-/// - **Deadlock.** Of two guards whose conversions stand against each other the
+/// - **Deadlock.** Of two guards whose conversions conflict with each other the
 ///   later is refused at once. Nothing else is looked for: the lock does not know
 ///   who owns its guards.
 /// - Any number may hold IS, IX or S; beyond 65,535 of one of them those who want

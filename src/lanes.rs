@@ -7,7 +7,7 @@
 //! State: lanes by index, the eligible ones linked in a ring; in each lane the
 //! line of the open tier, and those of other tiers parked.
 //!
-//! Invariants, at the end of each event, which is when [`Lanes::settle`] was
+//! Invariants, at the end of each event, which is when [`Lanes::update`] was
 //! called for each lane that it touched:
 //! 1. A lane is in the ring if and only if somebody stands in the line of its
 //!    open tier, the tier does not drain, and the cap has room.
@@ -241,7 +241,7 @@ impl<G: Stands> Lanes<G> {
         };
         line.push_run(entries);
         if !l.link.is_member() || l.tiered.is_some() {
-            self.settle(lane);
+            self.update(lane);
         }
     }
 
@@ -252,11 +252,11 @@ impl<G: Stands> Lanes<G> {
         let l = self.lane_mut(lane);
         l.line.push_all(entries);
         if !l.link.is_member() {
-            self.settle(lane);
+            self.update(lane);
         }
     }
 
-    /// The line of a tier, for a group to join. To be settled.
+    /// The line of a tier, for a group to join. To be updated.
     pub fn line(&mut self, lane: u32, tier: u32) -> &mut Line<G> {
         self.lane_mut(lane).line_or_new(tier)
     }
@@ -267,7 +267,7 @@ impl<G: Stands> Lanes<G> {
         line.is_some_and(|line| line.contains(position))
     }
 
-    /// Takes a group out of line. To be settled.
+    /// Takes a group out of line. To be updated.
     pub fn remove(&mut self, lane: u32, tier: u32, position: Position) -> Option<G> {
         let lane = self.lane_mut(lane);
         let line = lane.line_of(tier)?;
@@ -280,7 +280,7 @@ impl<G: Stands> Lanes<G> {
         Some(group)
     }
 
-    /// Takes one of several that stand as one, and not their first. To be settled.
+    /// Takes one of several that stand as one, and not their first. To be updated.
     pub fn take_covered<R>(
         &mut self,
         lane: u32,
@@ -302,7 +302,7 @@ impl<G: Stands> Lanes<G> {
         }
     }
 
-    /// One more unit of the cap, if there is room. To be settled.
+    /// One more unit of the cap, if there is room. To be updated.
     pub fn take_unit(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);
         let room = lane.has_room();
@@ -312,7 +312,7 @@ impl<G: Stands> Lanes<G> {
         room
     }
 
-    /// Units of the cap come back. To be settled.
+    /// Units of the cap come back. To be updated.
     #[inline]
     pub fn return_units(&mut self, lane: u32, units: u32) {
         let lane = self.lane_mut(lane);
@@ -324,12 +324,12 @@ impl<G: Stands> Lanes<G> {
         !std::mem::replace(&mut self.lane_mut(lane).counts, true)
     }
 
-    /// So many units were in use before they were counted. To be settled.
+    /// So many units were in use before they were counted. To be updated.
     pub fn add_units(&mut self, lane: u32, units: u32) {
         self.lane_mut(lane).in_use += units;
     }
 
-    /// Changes the cap. To be settled.
+    /// Changes the cap. To be updated.
     pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
         self.lane_mut(lane).cap = cap.checked()?;
         Ok(())
@@ -348,16 +348,16 @@ impl<G: Stands> Lanes<G> {
 
     /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
     #[inline]
-    pub fn settle(&mut self, lane: u32) {
+    pub fn update(&mut self, lane: u32) {
         let l = self.lane(lane);
         let front = l.tiered.as_ref().is_none_or(|tiered| tiered.is_open());
         if !front || l.is_eligible() != l.link.is_member() {
-            self.settle_anew(lane);
+            self.update_anew(lane);
         }
     }
 
     #[inline(never)]
-    fn settle_anew(&mut self, lane: u32) {
+    fn update_anew(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.line);

@@ -299,7 +299,7 @@ struct Locking<'a, 'w, K> {
 
 impl<K> Drop for Locking<'_, '_, K> {
     fn drop(&mut self) {
-        self.session.settle(WaitTable::grant_dirty);
+        self.session.repeat(WaitTable::grant_dirty);
         std::mem::swap(self.deferred, &mut self.session.deferred);
     }
 }

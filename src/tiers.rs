@@ -150,7 +150,7 @@ impl Tiers {
         }
         self.add_other(tier, 1);
         self.draining |= tier < self.tier;
-        self.settle();
+        self.update();
     }
 
     /// A waiting task of this tier is gone without having run: cancelled or skipped.
@@ -161,7 +161,7 @@ impl Tiers {
         }
         debug_assert!(self.waiting > 0, "no task of tier {tier} waits");
         self.waiting = self.waiting.saturating_sub(1);
-        self.settle();
+        self.update();
     }
 
     /// A waiting task of the open tier begins to run.
@@ -193,7 +193,7 @@ impl Tiers {
         );
         if self.tier == tier && self.running >= tasks {
             self.running -= tasks;
-            self.settle();
+            self.update();
         }
     }
 
@@ -207,7 +207,7 @@ impl Tiers {
         if self.tier == tier && self.running > 0 {
             self.running -= 1;
             self.waiting += 1;
-            self.settle();
+            self.update();
         }
     }
 
@@ -230,7 +230,7 @@ impl Tiers {
 
     /// Applies the rule.
     #[inline]
-    fn settle(&mut self) {
+    fn update(&mut self) {
         let stays = self.running > 0 || self.waiting > 0 && !self.draining;
         if !stays && !self.others.is_empty() {
             self.open_lowest();

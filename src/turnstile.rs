@@ -41,7 +41,7 @@
 //!    each grant up to and including its own.
 //! 6. Wakers cross the lock in [`Spare`], or are discarded by its session: no panic
 //!    of theirs comes between what was taken and the primitive's guard.
-//! 7. A service is finished also if a waker panics (`Session::settle`).
+//! 7. A service is finished also if a waker panics (`Session::repeat`).
 
 mod queue;
 mod request;
@@ -236,7 +236,7 @@ pub(crate) trait Turnstile: Sized {
     }
 
     fn serve_queue(&self, mut session: Session<'_, WaitQueue<Self>>) {
-        session.settle(|queue, wakes| self.pass(queue, wakes));
+        session.repeat(|queue, wakes| self.pass(queue, wakes));
     }
 
     /// Hands over to the front while the bound is reached, then notifies. False

@@ -1,7 +1,7 @@
 //! How a group's position follows from its state.
 //!
 //! Protocol: take the group out of line, change it, and put it where it belongs
-//! then. The lane is settled once for each event.
+//! then. The lane is updated once for each event.
 
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
@@ -47,14 +47,14 @@ impl<T> Order<T> {
         }
     }
 
-    /// As [`rejoin`](Self::rejoin), and settles its lane.
+    /// As [`rejoin`](Self::rejoin), and updates its lane.
     #[inline]
-    pub(super) fn join_and_settle(&mut self, index: u32, g: &mut Group<T>, age: Age) {
+    pub(super) fn join_and_update(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         self.rejoin(index, g, age);
-        self.lanes.settle(g.lane.index());
+        self.lanes.update(g.lane.index());
     }
 
-    /// Puts a group that is in no line where it belongs. To be settled.
+    /// Puts a group that is in no line where it belongs. To be updated.
     #[inline]
     pub(super) fn rejoin(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         let age = self.count_head(g, age);
@@ -67,7 +67,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Who is in no line joins one at its place. To be settled.
+    /// Who is in no line joins one at its place. To be updated.
     #[inline]
     pub(super) fn join(
         &mut self,
@@ -107,7 +107,7 @@ impl<T> Order<T> {
     }
 
     /// Messages of this tier run no more: their units of the lane's cap come back.
-    /// To be settled.
+    /// To be updated.
     #[inline]
     pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         self.lanes.finish_all(lane.index(), tier, messages);

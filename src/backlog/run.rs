@@ -103,7 +103,7 @@ impl<T: Item> Backlog<T> {
         }
         let line = lanes.line(lane.index(), 0);
         line.push_several(first, STANDING_LEVEL, Member::Run(Box::new(run)), count);
-        lanes.settle(lane.index());
+        lanes.update(lane.index());
     }
 
     /// Takes messages of a run that are next, but not its last: `limits` is told their lane
@@ -159,7 +159,7 @@ impl<T: Item> Backlog<T> {
 }
 
 impl<T> Order<T> {
-    /// Takes one of a run that is not its first. To be settled.
+    /// Takes one of a run that is not its first. To be updated.
     pub(super) fn take_of_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> Option<T> {
         let lanes = &mut self.lanes;
         lanes.take_covered(lane.index(), tier, at, |member| match member {

@@ -215,7 +215,7 @@ impl<T: Item> Backlog<T> {
         }
         if let Some(group) = behind {
             let g = at(&mut self.groups, group);
-            self.order.join_and_settle(group.0.index(), g, Age::Same);
+            self.order.join_and_update(group.0.index(), g, Age::Same);
         }
     }
 }

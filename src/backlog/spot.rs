@@ -117,7 +117,7 @@ impl<T: Item> Backlog<T> {
             Spot::Alone(lane, tier, place) => {
                 let item = self.order.take_alone(lane, tier, place)?;
                 self.order.lanes.change_head(lane.index(), Some(tier), None);
-                self.order.lanes.settle(lane.index());
+                self.order.lanes.update(lane.index());
                 Some((item, lane, tier))
             }
         }
@@ -137,7 +137,7 @@ impl<T: Item> Backlog<T> {
                 let spot = Spot::Alone(lane, tier, place);
                 item.waits_at(spot);
                 self.order.join_alone(lane, tier, place, Age::Same, item);
-                self.order.lanes.settle(lane.index());
+                self.order.lanes.update(lane.index());
                 Some(spot)
             }
         }
@@ -190,7 +190,7 @@ impl<T: Item> Backlog<T> {
         item.waits_at(Spot::Alone(lane, tier, place));
         self.order.lanes.change_head(lane.index(), None, Some(tier));
         self.order.join_alone(lane, tier, place, Age::New, item);
-        self.order.lanes.settle(lane.index());
+        self.order.lanes.update(lane.index());
         place
     }
 
@@ -198,7 +198,7 @@ impl<T: Item> Backlog<T> {
     #[inline]
     pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         self.order.finish(lane, tier, messages);
-        self.order.lanes.settle(lane.index());
+        self.order.lanes.update(lane.index());
     }
 
     /// [`claim`](Self::claim) of one whose turn has begun.
@@ -212,7 +212,7 @@ impl<T: Item> Backlog<T> {
         let (old, item) = alone.into_alone()?;
         let lanes = &mut self.order.lanes;
         let tier = lanes.lane(lane).open_tier().unwrap_or(0);
-        lanes.settle(lane);
+        lanes.update(lane);
         Some(Claim {
             lane: lanes.key(lane),
             group: None,
@@ -246,14 +246,14 @@ impl<T: Item> Backlog<T> {
 }
 
 impl<T> Order<T> {
-    /// It joins the line at its place. To be settled.
+    /// It joins the line at its place. To be updated.
     #[inline]
     pub(super) fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
         let member = Member::Alone(place, item);
         self.join(lane, tier, &place, STANDING_LEVEL, age, member);
     }
 
-    /// It leaves the line, if it is there. To be settled.
+    /// It leaves the line, if it is there. To be updated.
     pub(super) fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
         self.lanes.get(lane)?;
         let position = place.position(STANDING_LEVEL);

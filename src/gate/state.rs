@@ -39,7 +39,7 @@ impl Shared {
     /// Wakes are prepared only where somebody waits.
     fn notify(&self, state: MutexGuard<'_, State>) {
         if !state.lines.is_empty() {
-            Session::over(state).settle(|state, wakes| state.admit(&self.word, wakes));
+            Session::over(state).repeat(|state, wakes| state.admit(&self.word, wakes));
         }
     }
 }

@@ -181,7 +181,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
             spill.0[from as usize] -= 1;
         }
         let in_word = (self.place == Place::Word).then_some(from);
-        self.place = self.lock.word.move_in(to, in_word);
+        self.place = self.lock.word.count_in(to, in_word);
         spill.counted(to, self.place);
         self.lock.serve_queue(session);
     }

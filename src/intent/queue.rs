@@ -156,7 +156,7 @@ impl Turnstile for IntentLock {
         }
         let granted = (place == Place::Word).then_some(claim.ask);
         if let Some(own) = &mut claim.own {
-            own.place = self.word.move_in(own.mode, granted);
+            own.place = self.word.count_in(own.mode, granted);
             spill.counted(own.mode, own.place);
         } else if let Some(mode) = granted {
             let _ = self.word.release(mode);
@@ -314,7 +314,7 @@ impl IntentLock {
         let Place::Stripe(stripe) = own.place else {
             return;
         };
-        own.place = self.word.move_in(own.mode, None);
+        own.place = self.word.count_in(own.mode, None);
         spill.counted(own.mode, own.place);
         // Who waits for it to leave waits for the word now.
         let _ = stripes.leave(stripe, own.mode);

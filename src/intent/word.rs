@@ -171,7 +171,7 @@ impl Word {
 
     /// Under the lock: counts one here, or nowhere if there is no room, who
     /// holds that mode already, in exchange for what it has here.
-    pub(super) fn move_in(&self, mode: Mode, instead_of: Option<Mode>) -> Place {
+    pub(super) fn count_in(&self, mode: Mode, instead_of: Option<Mode>) -> Place {
         let mut place = Place::Word;
         // Release: what a handed over conversion gives back is a release.
         let _ = self.update(Ordering::Release, |bits| {

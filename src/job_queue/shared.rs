@@ -116,7 +116,7 @@ impl<K, J> Shared<K, J> {
         let result = change(&mut state);
         let gone = before.saturating_sub(state.jobs.total());
         match state.is_awaited() {
-            true => Session::over(state).settle(State::notify_due),
+            true => Session::over(state).repeat(State::notify_due),
             false => drop(state),
         }
         if gone > 0 {

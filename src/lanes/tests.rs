@@ -50,7 +50,7 @@ impl<G: Stands> Lanes<G> {
     /// A group joins the line of tier 0, under a ticket higher than all before.
     pub(crate) fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
         self.line(lane, 0).push(ticket, level, group);
-        self.settle(lane);
+        self.update(lane);
     }
 
     /// The members of the ring in the order in which their turns begin.
@@ -121,7 +121,7 @@ impl Direct {
             self.core.change_head(index, None, head);
             self.groups[g].counted = head;
         }
-        self.core.settle(index);
+        self.core.update(index);
     }
 
     /// Takes a group out of line before a change.
@@ -154,7 +154,7 @@ impl Direct {
                 _ => self.core.line(lane, tier).insert(ticket, position, g),
             }
         }
-        self.core.settle(lane);
+        self.core.update(lane);
     }
 
     fn claim(&mut self, after: &Model, expected: Option<(usize, Message)>) {
@@ -217,7 +217,7 @@ impl Direct {
             let units = after.lane_in_flight(lane) as u32;
             self.core.add_units(index, units);
         }
-        self.core.settle(index);
+        self.core.update(index);
     }
 
     fn check(&mut self, model: &Model) {

@@ -97,7 +97,7 @@ impl<G: Stands> Lanes<G> {
     }
 
     /// The tiers of a lane, in which the first message of each group counts, and
-    /// what has started. To be settled.
+    /// what has started. To be updated.
     ///
     /// # Panics
     ///
@@ -108,7 +108,7 @@ impl<G: Stands> Lanes<G> {
     }
 
     /// What waits first in a group is of tier `new` now, and was of tier `old`: counted
-    /// if tiers are in use. To be settled.
+    /// if tiers are in use. To be updated.
     #[inline]
     pub fn change_head(&mut self, lane: u32, old: Option<u32>, new: Option<u32>) {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered
@@ -123,7 +123,7 @@ impl<G: Stands> Lanes<G> {
         }
     }
 
-    /// Messages of this tier run no more: counted if tiers are in use. To be settled.
+    /// Messages of this tier run no more: counted if tiers are in use. To be updated.
     #[inline]
     pub fn finish_all(&mut self, lane: u32, tier: u32, messages: u32) {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered {

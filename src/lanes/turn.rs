@@ -103,7 +103,7 @@ impl<G: Stands> Lanes<G> {
     /// Begins the next turn: the group is out of line, with a unit of its
     /// lane's cap, and in a lane with tiers a message of the open one has
     /// started. Says which lane, and whether it has tiers: then it is to be
-    /// settled, when the owner has said what waits next in the group.
+    /// updated, when the owner has said what waits next in the group.
     #[inline]
     pub fn pop(&mut self) -> Option<(G, u32, bool)> {
         let Begun { group, lane, .. } = self.begin()?;
@@ -116,7 +116,7 @@ impl<G: Stands> Lanes<G> {
     }
 
     /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
-    /// its place until it is settled.
+    /// its place until it is updated.
     #[inline(always)]
     pub fn begin(&mut self) -> Option<Begun<G>> {
         let (current, bypass) = (self.ring.current()?, self.bypass);
@@ -180,12 +180,12 @@ impl<G: Stands> Lanes<G> {
             }
         }
         self.begun += u64::from(turns);
-        self.settle(current);
+        self.update(current);
         Some((taken, current, overtaken))
     }
 
     /// A turn that said `overtaken` is taken back, when its group stands where it
-    /// stood, its unit is back and the lane settled. If the lane is in the ring
+    /// stood, its unit is back and the lane updated. If the lane is in the ring
     /// it is the current one and has that turn again; whom the turn overtook is
     /// overtaken once less. Of several turns the last is taken back first.
     pub fn unclaim(&mut self, lane: u32, overtaken: Option<u32>) {

@@ -92,7 +92,7 @@ impl<T> Lane<T> {
             }
             // Relaxed: live turns look at the cap under the lock.
             shared.epoch.fetch_add(1, Ordering::Relaxed);
-            state.lanes.settle(lane);
+            state.lanes.update(lane);
             Ok(())
         })
     }

@@ -178,7 +178,7 @@ impl<T> Shared<T> {
             mailbox.flags |= STARTED;
         }
         mailbox.phase = Phase::Ready;
-        state.lanes.settle(lane);
+        state.lanes.update(lane);
         drop(mailbox);
         Ok(group)
     }

@@ -315,7 +315,7 @@ impl<T> State<T> {
     fn claimed_in_tier(&mut self, group: &GroupRef<T>, lane: u32) {
         let mut mailbox = group.lock();
         mailbox.flags |= STARTED;
-        self.lanes.settle(lane);
+        self.lanes.update(lane);
     }
 }
 

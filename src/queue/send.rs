@@ -377,7 +377,7 @@ impl<T> Shared<T> {
                 mailbox.rare().swept = true;
             }
         }
-        state.lanes.settle(index);
+        state.lanes.update(index);
         // Relaxed: live turns look under the lock.
         self.epoch.fetch_add(1, Ordering::Relaxed);
     }

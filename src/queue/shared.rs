@@ -140,7 +140,7 @@ impl<T> Shared<T> {
 
     pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>) {
         loop {
-            session.settle(State::notify_due);
+            session.repeat(State::notify_due);
             // Invariant 3.
             let asleep = session.receives.waiting() > 0 || !session.named.is_empty();
             if asleep == session.asleep || self.submissions.sleep(asleep) {

@@ -132,10 +132,10 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
         let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);
         let lane = mailbox.lane.index();
-        settle_swept(state, &mut mailbox);
+        finish_swept(state, &mut mailbox);
         let head = mailbox.head().filter(|_| mailbox.may_take());
         let Some(head) = head.filter(|head| state.lanes.lane(lane).may_start(head.tier)) else {
-            state.lanes.settle(lane);
+            state.lanes.update(lane);
             return false;
         };
         let room = match live.unit {
@@ -159,7 +159,7 @@ fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool 
 }
 
 /// Counts the message as done that a turn had taken before tiers came into use.
-fn settle_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
+fn finish_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
     if mailbox.flags & TIERED != 0 && std::mem::take(&mut mailbox.rare().swept) {
         state.lanes.tiers(mailbox.lane.index()).finish(0);
     }
@@ -181,7 +181,7 @@ fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messa
     let lane = live.group().lock().lane.index();
     shared.with_state(|state| {
         state.lanes.tiers(lane).finish(tier);
-        state.lanes.settle(lane);
+        state.lanes.update(lane);
     });
     shared.capacity.done(&live.holder, number(messages));
 }
@@ -294,7 +294,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
             let message = (taken, is_started(mailbox), false);
             give_back(shared, state, &group, mailbox, message);
         } else {
-            settle_swept(state, mailbox);
+            finish_swept(state, mailbox);
         }
         mailbox.flags &= !BARE;
         mailbox.phase = Phase::Idle;

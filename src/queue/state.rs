@@ -189,7 +189,7 @@ impl<T> State<T> {
             if first.units > 0 {
                 let back = u32::from(first.units) + units.take(lane);
                 self.lanes.return_units(lane, back);
-                self.lanes.settle(lane);
+                self.lanes.update(lane);
             }
             let mut n = 1;
             if first.group.is_some() {
@@ -208,7 +208,7 @@ impl<T> State<T> {
             let mut stood = |from| self.lanes.remove(m.lane, 0, from);
             if let Some(group) = m.group.or_else(|| stood(m.from)) {
                 self.lanes.line(m.lane, 0).insert(m.ticket, m.to, group);
-                self.lanes.settle(m.lane);
+                self.lanes.update(m.lane);
             }
         }
         self.moves.shrink_to(FEW);
@@ -265,11 +265,11 @@ impl<T> State<T> {
         }
         self.count_head(mailbox);
         if matches!(mailbox.phase, Phase::Idle | Phase::Blocked) {
-            self.stand(submissions, group, mailbox, age);
+            self.enter_line(submissions, group, mailbox, age);
         }
         self.count_closed(group, mailbox);
         let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
-        self.lanes.settle(lane);
+        self.lanes.update(lane);
         if idle && mailbox.flags & UNPINNED != 0 {
             mailbox.phase = Phase::Ended;
             self.sent_to_ended += group.sent(mailbox);
@@ -281,7 +281,7 @@ impl<T> State<T> {
         }
     }
 
-    fn stand(
+    fn enter_line(
         &mut self,
         submissions: &Submissions<T>,
         group: &GroupRef<T>,

@@ -4,7 +4,7 @@
 //! it under one mutex, the simulator in virtual time, so both decide alike.
 //!
 //! Protocol: one event (a submission, a claim, an ending, a setting), then
-//! [`Core::settle`] until it has nothing more to say; then the owner, its lock
+//! [`Core::decide`] until it has nothing more to say; then the owner, its lock
 //! released, starts the workers in `to_start` and disposes of `ended`.
 //!
 //! Invariants:
@@ -313,13 +313,13 @@ impl<J: Body> Core<J> {
     /// completes a shutdown, and resolves a stall. False if the batch is full:
     /// fire it and call again.
     #[inline]
-    pub(crate) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+    pub(crate) fn decide(&mut self, wakes: &mut WakeBatch) -> bool {
         self.clock.tell(wakes);
         let all_is_quiet = !self.workers.may_act() && !self.closed && self.stalls.is_empty();
-        all_is_quiet || self.settle_all(wakes)
+        all_is_quiet || self.decide_all(wakes)
     }
 
-    fn settle_all(&mut self, wakes: &mut WakeBatch) -> bool {
+    fn decide_all(&mut self, wakes: &mut WakeBatch) -> bool {
         self.close_workers();
         loop {
             if wakes.is_full() {
@@ -331,22 +331,22 @@ impl<J: Body> Core<J> {
                 None => break,
             }
         }
-        self.settle_waits(wakes);
+        self.finish_waits(wakes);
         true
     }
 
-    /// [`settle`](Self::settle) after a worker could not be started: it is not
+    /// [`decide`](Self::decide) after a worker could not be started: it is not
     /// requested again before the next event, but one that rests is woken.
-    pub(crate) fn settle_failed(&mut self, wakes: &mut WakeBatch) {
+    pub(crate) fn decide_failed(&mut self, wakes: &mut WakeBatch) {
         while self.workers.idle() > 0
             && let Some(Action::Wake(n)) = self.next_action()
         {
             self.wake(n, wakes);
         }
-        self.settle_waits(wakes);
+        self.finish_waits(wakes);
     }
 
-    fn settle_waits(&mut self, wakes: &mut WakeBatch) {
+    fn finish_waits(&mut self, wakes: &mut WakeBatch) {
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }

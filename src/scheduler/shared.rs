@@ -67,10 +67,10 @@ impl Shared {
         self.submissions.take_in(state, posting, now);
         state.advance(now, wakes);
         let result = f(state, wakes, now);
-        session.settle(|state, wakes| {
-            let settled = state.settle(wakes);
+        session.repeat(|state, wakes| {
+            let decided = state.decide(wakes);
             aftermath.take_from(state);
-            settled && self.submissions.settle(state, now)
+            decided && self.submissions.update(state, now)
         });
         result
     }
@@ -100,7 +100,7 @@ impl Shared {
         let (state, wakes) = session.parts();
         self.submissions.take_in(state, false, now);
         state.core.start_failed(n);
-        state.core.settle_failed(wakes);
+        state.core.decide_failed(wakes);
         state.core.cancel_unserved(now);
         aftermath.take_from(state);
     }

@@ -206,12 +206,12 @@ impl State {
         taken
     }
 
-    /// See [`Core::settle`].
-    pub(super) fn settle(&mut self, wakes: &mut WakeBatch) -> bool {
+    /// See [`Core::decide`].
+    pub(super) fn decide(&mut self, wakes: &mut WakeBatch) -> bool {
         if std::mem::take(&mut self.core.pressing) {
             self.exact(wakes);
         }
-        self.core.settle(wakes)
+        self.core.decide(wakes)
     }
 
     /// Takes tasks for worker `n` into its local queue, and out of that the first.

@@ -154,9 +154,9 @@ impl Submissions {
     }
 
     /// Opens or closes the list after an event, by invariant 1. Whether that is done:
-    /// else something was taken in, and is to be settled.
+    /// else something was taken in, and is to be updated.
     #[inline]
-    pub(super) fn settle(&self, state: &mut State, now: Duration) -> bool {
+    pub(super) fn update(&self, state: &mut State, now: Duration) -> bool {
         let open = state.may_post();
         let idle = !open && state.posting.used && state.core.unfinished == 0;
         open == state.posting.open && !idle || self.set_open(state, open, now)

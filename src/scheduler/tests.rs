@@ -58,7 +58,7 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     let mut wakes = WakeBatch::new();
     let submit = |core: &mut Core<()>, wakes: &mut WakeBatch| {
         core.submit(caller, Placing::default(), (), now);
-        assert!(core.settle(wakes));
+        assert!(core.decide(wakes));
     };
     submit(&mut core, &mut wakes);
     assert_eq!(core.to_start, [1]);
@@ -78,7 +78,7 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 0, "one is coming");
     core.start_failed(2);
-    core.settle_failed(&mut wakes);
+    core.decide_failed(&mut wakes);
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 1);
     assert!(core.claim(1, now).is_some());

@@ -276,7 +276,7 @@ impl Semaphore {
             .filter(|&(_, claim)| refused(&session, claim));
         let tickets: Vec<Ticket> = those.map(|(ticket, _)| ticket).collect();
         let mut tickets = tickets.into_iter();
-        session.settle(|queue, wakes| {
+        session.repeat(|queue, wakes| {
             while !wakes.is_full()
                 && let Some(ticket) = tickets.next()
             {

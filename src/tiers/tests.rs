@@ -265,7 +265,7 @@ impl Model {
         self.open > self.lowest()
     }
 
-    fn settle(&mut self) {
+    fn update(&mut self) {
         let Some(lowest) = self.lowest() else {
             self.open = None;
             return;
@@ -369,7 +369,7 @@ fn step(tiers: &mut Tiers, model: &mut Model, op: u8, tier: u32, choice: usize) 
             tiers.leave(model.tasks.swap_remove(at).0);
         }
     }
-    model.settle();
+    model.update();
     compare(tiers, model);
 }
 

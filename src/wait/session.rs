@@ -270,7 +270,7 @@ impl<'a, S> Session<'a, S> {
     /// Calls `step` until it says that it is done, and flushes whenever it says
     /// otherwise, since the batch is full.
     #[inline]
-    pub(crate) fn settle(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
+    pub(crate) fn repeat(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
         loop {
             let (state, wakes) = self.parts();
             if step(state, wakes) {

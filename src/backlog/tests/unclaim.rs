@@ -117,13 +117,13 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         assert!(turns.iter().map(|turn| turn.group).eq("bdc".chars()));
         let counts: Vec<_> = turns.iter().map(|turn| turn.overtaken).collect();
         assert_eq!(counts, [None, None, Some(1)]);
-        lanes.settle(second);
+        lanes.update(second);
         assert!(lanes.ring() == [first]);
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
             let level = if turn.group == 'c' { 9 } else { 10 };
             let line = lanes.line(lane, 0);
             line.insert(ticket, Position::new(level, ticket, None), turn.group);
-            lanes.settle(lane);
+            lanes.update(lane);
             lanes.unclaim(lane, turn.overtaken);
         }
         assert!(lanes.ring() == [first, second]);

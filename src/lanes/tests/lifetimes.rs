@@ -35,7 +35,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
         let ((number, lane), index, tiered) = core.pop().unwrap();
         assert_eq!((number, index, tiered), (n, lane.index(), false));
         core.return_units(index, 1);
-        core.settle(index);
+        core.update(index);
         core.remove_group(lane);
         assert!(core.get(lane).is_none());
     }
@@ -59,7 +59,7 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
             core.remove(lane, 0, Position::new(0, served, None)),
             Some(10 * (served as usize - 1))
         );
-        core.settle(lane);
+        core.update(lane);
         // With the count reset another one may overtake.
         let second = core.pop().map(|(g, ..)| g);
         assert_eq!(second, Some(next));

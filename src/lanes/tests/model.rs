@@ -204,7 +204,7 @@ impl Model {
         if let Some(level) = bump {
             self.raise(g, level);
         }
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
         Some(message)
     }
 
@@ -233,7 +233,7 @@ impl Model {
         if !hold {
             self.turn_over(g);
         }
-        self.settle(lane);
+        self.update(lane);
         Some((g, message))
     }
 
@@ -241,7 +241,7 @@ impl Model {
         match self.why(g) {
             Blocked::InLine => {
                 let message = self.fly(g);
-                self.settle(self.groups[g].lane);
+                self.update(self.groups[g].lane);
                 Ok(message)
             }
             blocked => Err(blocked),
@@ -250,13 +250,13 @@ impl Model {
 
     pub(crate) fn end_turn(&mut self, g: usize) {
         self.turn_over(g);
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
     }
 
     pub(crate) fn finish(&mut self, g: usize, seq: u64) {
         self.age(g);
         self.groups[g].land(seq);
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
     }
 
     pub(crate) fn give_back(&mut self, g: usize, seq: u64) {
@@ -264,12 +264,12 @@ impl Model {
         let mut message = self.groups[g].land(seq);
         message.attempt += 1;
         self.groups[g].put(message);
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
     }
 
     pub(crate) fn remove(&mut self, g: usize, nth: usize) {
         self.groups[g].waiting.remove(nth);
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
     }
 
     pub(crate) fn bump(&mut self, g: usize, level: u8) {
@@ -278,12 +278,12 @@ impl Model {
 
     pub(crate) fn set_limit(&mut self, g: usize, limit: Limit) {
         self.groups[g].limit = limit;
-        self.settle(self.groups[g].lane);
+        self.update(self.groups[g].lane);
     }
 
     pub(crate) fn set_cap(&mut self, lane: usize, cap: Limit) {
         self.lanes[lane].cap = cap;
-        self.settle(lane);
+        self.update(lane);
     }
 
     // Their parts.
@@ -326,7 +326,7 @@ impl Model {
     }
 
     /// Once after each event: which tier is open, and who is in the ring.
-    pub(crate) fn settle(&mut self, lane: usize) {
+    pub(crate) fn update(&mut self, lane: usize) {
         let open = self.lanes[lane].open;
         let all: Vec<&Group> = self.in_lane(lane).map(|g| &self.groups[g]).collect();
         let runs = all.iter().any(|group| !group.flying.is_empty());

@@ -77,7 +77,7 @@ impl World {
     }
 
     fn settle(&mut self) {
-        assert!(self.core.settle(&mut self.wakes));
+        assert!(self.core.decide(&mut self.wakes));
         self.wakes.fire();
     }
 

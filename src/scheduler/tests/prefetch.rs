@@ -173,7 +173,7 @@ fn who_prefetches_leaves_work_for_every_free_worker() {
             let (_, queue) = world.claim(1, 1_000).unwrap();
             let left = world.state.core.startable(u64::MAX);
             assert!(queue.is_none() || left + 1 >= u64::from(workers));
-            assert!(world.state.settle(&mut world.wakes));
+            assert!(world.state.decide(&mut world.wakes));
             let sent_for = world.state.core.to_start.len() as u64;
             assert_eq!(sent_for, left.min(u64::from(workers) - 1));
         }
@@ -285,7 +285,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         let target = Target::Task(TaskId(2));
         let exact = world.state.exact(&mut world.wakes);
         exact.block(1, vec![target], Waker::noop());
-        assert!(world.state.settle(&mut world.wakes));
+        assert!(world.state.decide(&mut world.wakes));
         assert_eq!(world.state.core.stalls.is_stalled(1), workers == 1);
         if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
@@ -326,7 +326,7 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
         if cancels {
             let (task, now) = (world.task(3), world.now);
             world.state.core.cancel(task, now);
-            assert!(world.state.settle(&mut world.wakes));
+            assert!(world.state.decide(&mut world.wakes));
             let Ended { tag, ending, .. } = world.state.core.ended.remove(0);
             world.state.core.dropped(tag, ending, &mut world.wakes);
             let synced = world.state.core.caller_mut(main).synced();

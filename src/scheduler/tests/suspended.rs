@@ -61,7 +61,7 @@ impl World {
     fn submit(&mut self, caller: Key) -> TaskId {
         let placing = Placing::default();
         self.core.submit(caller, placing, Awaits, NOW);
-        assert!(self.core.settle(&mut self.wakes));
+        assert!(self.core.decide(&mut self.wakes));
         self.core.last
     }
 
@@ -71,7 +71,7 @@ impl World {
 
     fn claim(&mut self) -> Option<TaskId> {
         self.started = self.core.claim(1, NOW);
-        assert!(self.core.settle(&mut self.wakes));
+        assert!(self.core.decide(&mut self.wakes));
         let tag = self.started.as_ref()?.tag;
         self.entries.insert(tag.id, tag.future.unwrap());
         Some(tag.id)
@@ -94,13 +94,13 @@ impl World {
         let mut run = WokenRun::default();
         self.core.suspend((taken, woken), 1, (NOW, NOW), &mut run);
         self.core.enqueue_run(&mut run);
-        assert!(self.core.settle(&mut self.wakes));
+        assert!(self.core.decide(&mut self.wakes));
     }
 
     fn end(&mut self, task: TaskId) {
         let (tag, _) = self.take(task);
         self.core.finish(1, tag, Ending::Ok, NOW, &mut self.wakes);
-        assert!(self.core.settle(&mut self.wakes));
+        assert!(self.core.decide(&mut self.wakes));
     }
 
     fn cancel(&mut self, task: TaskId) -> bool {
@@ -267,11 +267,11 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
         }
         let target = Target::Task(TaskId(1));
         world.core.block(1, vec![target], Waker::noop());
-        assert!(world.core.settle(&mut world.wakes));
+        assert!(world.core.decide(&mut world.wakes));
         assert_eq!(world.core.stalls.is_stalled(1), !dropping);
         if dropping {
             world.dropped(awaits);
-            assert!(world.core.settle(&mut world.wakes));
+            assert!(world.core.decide(&mut world.wakes));
             assert!(!world.core.stalls.is_stalled(1) && world.has_ended(awaits));
         }
     }

@@ -46,7 +46,7 @@ impl Gate {
         let mut session = self.state.lock();
         session.permits += n;
         let mut left = n;
-        session.settle(|state, wakes| {
+        session.repeat(|state, wakes| {
             while left > 0 && !wakes.is_full() {
                 left -= 1;
                 if state.waiters.notify_next(wakes).is_none() {

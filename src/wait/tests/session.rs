@@ -71,7 +71,7 @@ fn flush_runs_what_gathered_and_locks_again() {
     let waker = Calls::new(move || *waking.try_lock().expect("unlocked") += 1);
     let mut session = state.lock();
     let mut rounds = 0;
-    session.settle(|woken, wakes| {
+    session.repeat(|woken, wakes| {
         assert!(wakes.is_empty() && *woken == rounds * WakeBatch::BOUND);
         rounds += 1;
         if rounds < 3 {
