@@ -193,7 +193,7 @@ impl TierGate {
         Ticket::join(self, tier)
     }
 
-    /// What it looks like now.
+    /// What it looks like now. O(tiers with a ticket outstanding), under the lock.
     #[must_use]
     pub fn snapshot(&self) -> GateView {
         let mut state = self.shared.state.lock();

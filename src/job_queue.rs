@@ -245,7 +245,7 @@ impl<K, J> JobQueue<K, J> {
     /// What the queue holds, tenant by tenant and group by group: everything in
     /// it was true at once.
     ///
-    /// Cost: O(tenants and groups) under the lock.
+    /// Cost: O(tenants and groups) under the lock; [`counts`](Self::counts) is O(1).
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let shared = self.shared();

@@ -31,6 +31,9 @@ pub enum OfGroup {}
 
 /// A tenant or a group by handle: what is done by it does not look its name up.
 ///
+/// A group serves as a *kind* of job as well: workers that do one kind
+/// [claim](Self::claim) from its group, with the [limit](JobQueue::set_limit) that it needs.
+///
 /// A cheap clone; the last one forgets the name, if no job is in it and nothing is
 /// set for it. It does not keep the queue open: when that is dropped, pushes are
 /// refused.

@@ -10,7 +10,8 @@ use crate::sync::Arc;
 ///
 /// What was done before a permit was given back is visible to whoever gets it
 /// next. Forgetting the value with [`std::mem::forget`] keeps the permits out
-/// for ever; see [`forget`](Self::forget) for what is usually meant.
+/// for ever; see [`forget`](Self::forget) and [`into_held`](Self::into_held) for what is
+/// usually meant.
 ///
 /// # Cost
 ///
@@ -29,6 +30,47 @@ pub struct Permit<S: Deref<Target = Semaphore>> {
 /// A [`Permit`] that keeps its semaphore alive.
 pub type OwnedPermit = Permit<Arc<Semaphore>>;
 
+/// Permits that are held without a [`Permit`]: for those that are kept where no reference to
+/// their semaphore can be. [`Permit::into_held`] makes it, [`into_permit`](Self::into_permit)
+/// makes a permit of it again.
+///
+/// Dropping it gives nothing back: the permits are out for ever then.
+#[must_use = "the permits are out for ever if this is dropped"]
+pub struct Held {
+    count: u32,
+    /// The address of the semaphore.
+    of: usize,
+}
+
+impl Held {
+    /// How many permits these are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A permit of these, which gives them back.
+    ///
+    /// # Errors
+    ///
+    /// Hands this back if `semaphore` is another than theirs, or was moved meanwhile.
+    pub fn into_permit<S: Deref<Target = Semaphore>>(
+        self,
+        semaphore: S,
+    ) -> Result<Permit<S>, Self> {
+        if self.of != std::ptr::from_ref(&*semaphore).addr() {
+            return Err(self);
+        }
+        Ok(Permit::of(semaphore, self.count))
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Held").field(&self.count).finish()
+    }
+}
+
 impl<S: Deref<Target = Semaphore>> Permit<S> {
     /// Of permits that have just been taken.
     #[inline]
@@ -41,6 +83,25 @@ impl<S: Deref<Target = Semaphore>> Permit<S> {
     #[inline]
     pub(crate) fn pass_on(mut self) {
         self.count = 0;
+    }
+
+    /// Gives the handle up, and not its permits: the limit stays, as opposed to
+    /// [`forget`](Self::forget).
+    ///
+    /// ```
+    /// use conversant::semaphore::Semaphore;
+    ///
+    /// let semaphore = Semaphore::new(3)?;
+    /// let held = semaphore.try_acquire(2)?.into_held();
+    /// assert_eq!(semaphore.available(), 1);
+    /// drop(held.into_permit(&semaphore).expect("the same semaphore"));
+    /// assert_eq!(semaphore.available(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_held(self) -> Held {
+        let (count, of) = (self.count, std::ptr::from_ref(self.semaphore()).addr());
+        self.pass_on();
+        Held { count, of }
     }
 
     /// How many permits these are.

@@ -144,3 +144,17 @@ fn auto_traits() {
     are_shared(&semaphore.acquire(1));
     are_shared(&Semaphore::acquire_owned(semaphore.clone(), 1));
 }
+
+/// Held without a permit: out until a permit is made of them, by their own semaphore alone.
+#[test]
+fn permits_that_are_held_without_one() {
+    let (semaphore, other) = (Semaphore::new(3).unwrap(), Semaphore::new(3).unwrap());
+    let held = semaphore.try_acquire(2).unwrap().into_held();
+    assert_eq!((held.count(), format!("{held:?}")), (2, "Held(2)".into()));
+    let held = held.into_permit(&other).expect_err("of another");
+    assert_eq!((semaphore.available(), other.available()), (1, 3));
+    let permit = held.into_permit(&semaphore).unwrap();
+    assert_eq!((permit.count(), semaphore.limit()), (2, 3));
+    drop(permit);
+    assert_eq!(semaphore.available(), 3);
+}
