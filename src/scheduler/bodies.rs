@@ -12,9 +12,8 @@
 //!    larger than [`LARGEST`] there are none.
 
 use std::any::{Any, TypeId};
-use std::iter::{Chain, once};
+use std::iter::once;
 use std::mem::needs_drop;
-use std::option;
 use std::task::Waker;
 use std::vec::IntoIter;
 
@@ -231,42 +230,7 @@ pub(super) trait Batch {
     fn fill(&mut self, kept: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>>;
 
     /// In new ones.
-    fn make(&mut self) -> Jobs;
-}
-
-/// Tasks in their bodies: for one there is no list.
-pub(super) enum Jobs {
-    One(Work),
-    Several(Vec<Work>),
-}
-
-impl Jobs {
-    fn of(mut jobs: impl ExactSizeIterator<Item = Work>) -> Self {
-        match jobs.len() {
-            1 => Self::One(jobs.next().expect("it is one")),
-            _ => Self::Several(jobs.collect()),
-        }
-    }
-
-    pub(super) fn as_slice(&self) -> &[Work] {
-        match self {
-            Self::One(job) => std::slice::from_ref(job),
-            Self::Several(jobs) => jobs,
-        }
-    }
-}
-
-impl IntoIterator for Jobs {
-    type Item = Work;
-    type IntoIter = Chain<option::IntoIter<Work>, IntoIter<Work>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        let (one, several) = match self {
-            Self::One(job) => (Some(job), Vec::new()),
-            Self::Several(jobs) => (None, jobs),
-        };
-        one.into_iter().chain(several)
-    }
+    fn make(&mut self) -> Vec<Work>;
 }
 
 /// Tasks that have their bodies.
@@ -282,8 +246,8 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
         Some(&mut self.0)
     }
 
-    fn make(&mut self) -> Jobs {
-        Jobs::of(&mut self.0)
+    fn make(&mut self) -> Vec<Work> {
+        self.0.by_ref().collect()
     }
 }
 
@@ -299,9 +263,9 @@ impl<P: Program> Batch for Option<Solo<P>> {
         Some(once(self.take()?.put_into(body)))
     }
 
-    fn make(&mut self) -> Jobs {
+    fn make(&mut self) -> Vec<Work> {
         let made = self.take().map(|task| Arc::new(task) as Work);
-        Jobs::of(made.into_iter())
+        made.into_iter().collect()
     }
 }
 
@@ -316,7 +280,7 @@ impl<P: Program> Batch for IntoIter<Solo<P>> {
         Some(self.map(|task| task.put_into(bodies.pop())))
     }
 
-    fn make(&mut self) -> Jobs {
-        Jobs::of(self.map(|task| Arc::new(task) as Work))
+    fn make(&mut self) -> Vec<Work> {
+        self.map(|task| Arc::new(task) as Work).collect()
     }
 }

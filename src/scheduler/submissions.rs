@@ -21,13 +21,12 @@
 //! Before, one submitter and two workers on two processors spent two fifths of their time
 //! waiting for the lock of the state (`perf`, 2026-11-23).
 
-use std::iter::once;
 use std::time::Duration;
 
 use crate::slab::Key;
 use crate::sync::Mutex;
 
-use super::bodies::{Batch, Bodies, Jobs};
+use super::bodies::{Batch, Bodies};
 use super::local_queue::Work;
 use super::outcome::TaskId;
 use super::posting::{MOST, Posted, Posting, Row};
@@ -93,7 +92,7 @@ impl Submissions {
         batch: &mut impl Batch,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
-    ) -> Result<(TaskId, Option<Duration>), Jobs> {
+    ) -> Result<(TaskId, Option<Duration>), Vec<Work>> {
         let tasks = batch.len();
         let has_room = |list: &List| list.open && list.rows.len + tasks <= MOST && may_post();
         let mut list = self.0.lock();
@@ -110,10 +109,9 @@ impl Submissions {
         drop(list);
         let jobs = batch.make();
         let list = &mut *self.0.lock();
-        match jobs {
-            jobs if !has_room(list) => Err(jobs),
-            Jobs::One(job) => Ok(list.rows.put(&to, once(job), now())),
-            Jobs::Several(jobs) => Ok(list.rows.put(&to, jobs.into_iter(), now())),
+        match has_room(list) {
+            true => Ok(list.rows.put(&to, jobs.into_iter(), now())),
+            false => Err(jobs),
         }
     }
 

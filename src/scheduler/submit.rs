@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::bodies::{Batch, Jobs, Made, Solo};
+use super::bodies::{Batch, Made, Solo};
 use super::cell::{Cell, Function, Job, Program};
 use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
@@ -233,7 +233,12 @@ impl Caller {
 
     /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
     #[inline]
-    fn post(&self, place: Place<'_>, batch: &mut impl Batch, kind: Kind) -> Result<Name, Jobs> {
+    fn post(
+        &self,
+        place: Place<'_>,
+        batch: &mut impl Batch,
+        kind: Kind,
+    ) -> Result<Name, Vec<Arc<dyn Job>>> {
         let shared = &self.shared;
         let now = move || kind.is_named().then(|| shared.origin.elapsed());
         let may_post = || self.may_post.load(Relaxed);
@@ -250,24 +255,28 @@ impl Caller {
 
     /// The same as an event; or as two, of which the log is told in between.
     #[inline(never)]
-    fn submit_now(&self, placing: Placing, kind: Kind, jobs: Jobs) -> Result<Name, Refusal> {
+    fn submit_now(
+        &self,
+        placing: Placing,
+        kind: Kind,
+        jobs: Vec<Arc<dyn Job>>,
+    ) -> Result<Name, Refusal> {
         if self.shared.log.is_none() {
             return self.place_now(placing, kind, jobs, None);
         }
-        let tasks = jobs.as_slice().len();
         let announced = self.shared.with_state(|state, _, now| {
             state.core.admits(self.key, &placing)?;
-            let first = state.core.announce(self.key, tasks as u64);
-            state.core.underway += tasks as u64;
+            let first = state.core.announce(self.key, jobs.len() as u64);
+            state.core.underway += jobs.len() as u64;
             let holds = state.core.would_hold(self.key, &placing);
-            let label = jobs.as_slice().first().and_then(|job| job.label());
+            let label = jobs.first().and_then(|job| job.label());
             Ok(state.core.info(first, label, holds, now))
         });
         let first = match announced {
             Ok(first) => first,
             Err(reason) => return Err((reason, jobs)),
         };
-        let ids = (first.id.0..).take(tasks).map(TaskId);
+        let ids = (first.id.0..).take(jobs.len()).map(TaskId);
         let infos = ids.map(|id| TaskInfo {
             id,
             ..first.clone()
@@ -287,7 +296,7 @@ impl Caller {
         &self,
         placing: Placing,
         kind: Kind,
-        jobs: Jobs,
+        jobs: Vec<Arc<dyn Job>>,
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
@@ -296,7 +305,7 @@ impl Caller {
             let (first, queued) = match announced {
                 Some(name) => name,
                 None => match core.admits(self.key, &placing) {
-                    Ok(()) => (core.announce(self.key, jobs.as_slice().len() as u64), now),
+                    Ok(()) => (core.announce(self.key, jobs.len() as u64), now),
                     Err(reason) => return Err((reason, jobs)),
                 },
             };
@@ -320,7 +329,7 @@ impl Caller {
         });
         let name = submitted?;
         match self.take_stranded(&these) {
-            Some(jobs) => Err((Reason::NoWorker, Jobs::Several(jobs))),
+            Some(jobs) => Err((Reason::NoWorker, jobs)),
             None => Ok(name),
         }
     }
@@ -358,7 +367,7 @@ type TaskOf<P> = Task<<P as Program>::Ok, <P as Program>::Error>;
 type Name = (TaskId, Duration);
 
 /// Why tasks were not taken.
-type Refusal = (Reason, Jobs);
+type Refusal = (Reason, Vec<Arc<dyn Job>>);
 
 /// What was handed in, of the only one, which was refused.
 #[cold]
