@@ -75,7 +75,7 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// How many jobs the queue holds at most, in whatever state; no limit if nothing
-    /// is said. A full queue refuses what is [pushed](JobQueue::push) at once;
+    /// is said, none if it is 0. A full queue refuses what is [pushed](JobQueue::push) at once;
     /// [`push_wait`](JobQueue::push_wait) waits for room. Room comes when a job is
     /// completed or taken out.
     pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
@@ -97,7 +97,7 @@ impl<K: Ord, J> Builder<K, J> {
     /// # Errors
     ///
     /// [`OutOfRange`] if the limit or the capacity is above [`Limit::MAX`], or the
-    /// attempts or the capacity are 0.
+    /// attempts are 0.
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
         let limit = self.group_limit.checked()?;
         let jobs = Jobs::new(limit, self.retry.checked()?);

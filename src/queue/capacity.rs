@@ -48,29 +48,24 @@ impl Permits<'_> {
 }
 
 impl Capacity {
-    pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
-        Self::of(capacity, 1, PermitCache::new)
-    }
-
     /// 0 lets nothing in.
-    pub(super) fn or_nothing(capacity: Limit) -> Result<Self, OutOfRange> {
-        Self::of(capacity, 0, PermitCache::new)
+    pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
+        Self::of(capacity, PermitCache::new)
     }
 
     /// For permits that are taken under a lock: [`take`](Self::take) never needs to serve
     /// waiters.
     pub(crate) fn under_a_lock(capacity: Limit) -> Result<Self, OutOfRange> {
-        Self::of(capacity, 1, PermitCache::without_words)
+        Self::of(capacity, PermitCache::without_words)
     }
 
     fn of(
         capacity: Limit,
-        least: u32,
         permits: impl FnOnce(u32) -> Result<PermitCache, OutOfRange>,
     ) -> Result<Self, OutOfRange> {
         let mut bounded = None;
         if let Limit::AtMost(most) = capacity {
-            OutOfRange::check("capacity", most, least, Limit::MAX)?;
+            OutOfRange::check("capacity", most, 0, Limit::MAX)?;
             bounded = Some(Box::new((permits(most)?, Holders::new())));
         }
         let parts = AtomicBool::new(false);

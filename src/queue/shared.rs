@@ -80,7 +80,7 @@ impl<T> Shared<T> {
             names: state.groups.names(),
             state: Guarded::new(state),
             submissions: Submissions::new(),
-            capacity: Capacity::or_nothing(built.capacity)?,
+            capacity: Capacity::new(built.capacity)?,
             built,
             failures: Tally::new(),
             dropped: Tally::new(),

@@ -56,7 +56,7 @@ pub struct CallerOptions {
     pub cap: Limit,
     /// Whether a failure lets its higher tiers go on.
     pub on_failure: OnFailure,
-    /// The most of its tasks that have not ended: what is submitted beyond that is
+    /// The most of its tasks that have not ended, 0 lets none in: what is submitted beyond that is
     /// refused, or [waits](super::Caller::exec_wait). A refusal takes the scheduler's lock
     /// and has the workers report what has ended: do not retry in a loop, wait.
     pub capacity: Limit,

@@ -56,6 +56,21 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
     assert_eq!(queue.available_permits(), Some(4));
 }
 
+/// As a limit of 0 is a pause.
+#[test]
+fn a_capacity_of_0_lets_nothing_in() {
+    let (queue, _) = full(0);
+    assert_eq!(refused(&queue), PushReason::Full);
+    let mut wait = queue.push_wait(1, 1, Place::new());
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut wait).poll(&mut cx).is_pending());
+    queue.close();
+    let Poll::Ready(Err(error)) = Pin::new(&mut wait).poll(&mut cx) else {
+        panic!("it has no room");
+    };
+    assert_eq!(error.reason, PushReason::Closed);
+}
+
 #[test]
 fn of_many_each_is_completed_in_its_own_queue() {
     let ((one, _), (other, _)) = (full(4), full(3));

@@ -145,7 +145,8 @@ fn a_full_caller_refuses_until_one_has_ended() {
         capacity: capacity.into(),
         ..CallerOptions::default()
     };
-    assert!(sim.caller("none", capacity(0)).is_err());
+    let none = sim.caller("none", capacity(0)).unwrap();
+    assert_eq!(sim.submit(none, Work::takes(secs(1))), Err(Reason::Full));
     let caller = sim.caller("two", capacity(2)).unwrap();
     let work = Work::takes(secs(1)).label("counts");
     let foreign = sim.group(caller, Limit::SERIAL, 100).unwrap();

@@ -34,6 +34,17 @@ fn room(caller: &Caller) -> usize {
     taken.len()
 }
 
+/// As a limit of 0 is a pause.
+#[test]
+fn a_capacity_of_0_lets_nothing_in() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = roomy(&scheduler, 0);
+        let refused = caller.exec(|| Ok::<_, ()>(7)).unwrap_err();
+        assert_eq!(refused.reason, Reason::Full);
+    });
+}
+
 #[test]
 fn a_full_caller_refuses_and_each_ending_makes_room() {
     finishes(|| {
