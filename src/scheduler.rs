@@ -179,7 +179,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// What is to be said about a scheduler before it is made.
+    /// Settings of a new scheduler.
     pub fn builder() -> Builder {
         Builder::new()
     }

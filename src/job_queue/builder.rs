@@ -16,7 +16,7 @@ use super::JobQueue;
 use super::body::Clones;
 use super::shared::{OnDropped, Shared};
 
-/// What a queue is to be.
+/// Settings of a new job queue.
 #[must_use]
 pub struct Builder<K, J> {
     group_limit: Limit,

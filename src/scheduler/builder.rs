@@ -18,7 +18,7 @@ use super::state::State;
 use super::submissions::Submissions;
 use super::worker;
 
-/// What a scheduler is to be.
+/// Settings of a new scheduler.
 #[must_use]
 pub struct Builder {
     workers: u32,
@@ -94,11 +94,11 @@ impl Builder {
         Self { bypass, ..self }
     }
 
-    /// Runs the workers on this pool instead of threads of their own. What was said of those,
-    /// their [name](Self::thread_name) and what they call, means nothing then; said after this,
-    /// it ends the use of the pool. On a pool none rests, so
-    /// that somebody else must keep the time of [delays](super::Place::after): a
-    /// [`Ticker`](crate::ticker::Ticker), or calls of [`advance`](Scheduler::advance).
+    /// Runs the workers on this pool instead of threads of their own. The
+    /// [name](Self::thread_name) and the hooks of such threads mean nothing then; if they are set
+    /// after this, the pool is not used. No worker rests on a pool, so somebody else must keep
+    /// the time of [delays](super::Place::after): a [`Ticker`](crate::ticker::Ticker), or calls
+    /// of [`advance`](Scheduler::advance).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -158,10 +158,10 @@ impl Builder {
     }
 
     /// Tells a [`Log`] when each task is queued, started and ended: a closure, or a channel of
-    /// the crate `crossbeam-channel`, version 0.5. Of one task it is told in this order: of the
-    /// beginning before that, and of the end before anybody else. What is lost is counted in the
-    /// status. A task that is refused since no worker could be started is told as cancelled, when
-    /// it does not count any more; those that go unrun with the scheduler itself are not told.
+    /// the crate `crossbeam-channel`, version 0.5. It is told of a beginning before the task
+    /// begins, and of an end before anybody else. Lost events are counted in the status. A task
+    /// that is refused because no worker could be started is told as cancelled; those that are
+    /// dropped unrun with the scheduler itself are not told.
     ///
     /// With a log a submission takes the scheduler's lock twice; without one it costs nothing.
     ///
@@ -183,7 +183,7 @@ impl Builder {
         Self { log, ..self }
     }
 
-    /// Makes it. No worker starts before there is work.
+    /// Makes the scheduler. No worker starts before there is work.
     ///
     /// # Errors
     ///

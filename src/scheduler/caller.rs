@@ -45,8 +45,7 @@ impl fmt::Display for OnFailure {
     }
 }
 
-/// What a caller is given: its share of the workers, its cap, and what a
-/// failure of its means.
+/// Settings of a caller: its share of the workers, its cap, and what a failure does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerOptions {
     /// How many turns it takes in a row while others wait: 1 to 1,000,000. Its futures

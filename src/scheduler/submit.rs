@@ -46,13 +46,12 @@ impl Caller {
         self.submit_one(place, Function(f), None)
     }
 
-    /// Submits a task that nobody will ask for. No handle is made: that costs half of what it
-    /// does to [detach](Task::detach) one, as what it was kept in is used for others of its type
-    /// (a few small ones are kept for that). While all workers are busy it reads no clock, if
-    /// there is no log: as the time of its submission a status shows when a worker had last
-    /// looked before that. Where a worker is to be sent for, and in tiers or with a delay, it is an
-    /// event under the scheduler's lock, which reads the clock once, as each report of a worker
-    /// does. When it runs nobody asks, nor reads a clock for that.
+    /// Submits a task without a handle, for half of what it costs to [detach](Task::detach) one:
+    /// the memory of its body is used again for tasks of its type (a few small ones are kept for
+    /// that). While all workers are busy, and there is no log, it reads no clock; as the time of
+    /// its submission a status then shows when a worker had last looked before. Where a worker
+    /// must be sent for, in tiers and with a delay, it takes the scheduler's lock, which reads the
+    /// clock once, as each report of a worker does. The times of its run are not measured.
     ///
     /// # Errors
     ///
