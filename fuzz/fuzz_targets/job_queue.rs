@@ -318,9 +318,12 @@ impl Run {
             self.gone[job] += u32::from(claim.complete().is_ok());
         }
         assert!(self.gone.iter().all(|&gone| gone == 1));
-        let mut left = self.queue.counts();
-        left.dropped = 0;
-        assert_eq!(left, Default::default());
+        let counts = self.queue.counts();
+        assert_eq!(counts.completed + counts.removed, counts.pushed);
+        assert_eq!(counts.pushed, self.gone.len() as u64);
+        let left = (counts.ready, counts.later, counts.eligible, counts.dead);
+        assert_eq!((left, counts.claimed), ((0, 0, 0, 0), 0));
+        assert_eq!(counts.claims, Default::default());
     }
 }
 
