@@ -69,6 +69,12 @@ pub(crate) const fn model_size(normal: usize, modelled: usize) -> usize {
     if MODELLED { modelled } else { normal }
 }
 
+/// As many pause instructions.
+#[inline]
+pub(crate) fn pause(times: u32) {
+    (0..times).for_each(|_| spin_loop());
+}
+
 /// A count for people to read: never modelled, and nothing is decided by it.
 #[derive(Debug)]
 pub(crate) struct Tally(Unmodelled);

@@ -24,7 +24,7 @@ pub(super) mod model;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, UnsafeCell, model_size, pause, yield_now};
 
 /// See the [module](self).
 #[repr(C)]
@@ -109,7 +109,7 @@ impl<T> Lock<T> {
         let mut spins = FIRST_SPINS;
         loop {
             if spins <= MOST_SPINS {
-                (0..spins).for_each(|_| spin_loop());
+                pause(spins);
                 spins *= 2;
             } else {
                 yield_now();
@@ -124,10 +124,10 @@ impl<T> Lock<T> {
 
 /// A look takes the line from the holder: not at once, or two threads that want the lock all the
 /// time pass the line to and fro.
-const FIRST_SPINS: usize = crate::sync::model_size(4, 1);
+const FIRST_SPINS: u32 = model_size(4, 1) as u32;
 
 /// Some microseconds in sum, before the processor is given away.
-const MOST_SPINS: usize = crate::sync::model_size(64, 1);
+const MOST_SPINS: u32 = model_size(64, 1) as u32;
 
 /// The value, until it is dropped.
 pub(crate) struct Guard<'a, T> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sync::{model_size, spin_loop, yield_now};
+use crate::sync::{model_size, pause, yield_now};
 
 /// How long a thread looks before it waits in a queue. By time, since a pause
 /// instruction takes from 4 to 140 cycles. The model does not spin.
@@ -29,8 +29,8 @@ const UNTIMED: u32 = 16;
 /// passed; a model has enough to explore without.
 #[cold]
 pub(crate) fn lost() -> bool {
-    const PAUSES: usize = model_size(4, 0);
-    (0..PAUSES).for_each(|_| spin_loop());
+    const PAUSES: u32 = model_size(4, 0) as u32;
+    pause(PAUSES);
     PAUSES != 0
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn back_off<T>(
     }
     let (mut start, mut pauses) = (None, first);
     while worth() {
-        (0..pauses).for_each(|_| spin_loop());
+        pause(pauses);
         if let Some(found) = look() {
             return Some(found);
         }

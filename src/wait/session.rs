@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Waker};
 
-use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, spin_loop};
+use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, pause};
 
 /// Runs what is the user's, and says whether it did not panic. In a model the
 /// panic goes on: it may be the verdict of the checker.
@@ -206,7 +206,7 @@ impl<S> Guarded<S> {
     fn lock_held(&self) -> MutexGuard<'_, S> {
         let mut pauses = 32;
         while pauses < PAUSES_END {
-            (0..pauses).for_each(|_| spin_loop());
+            pause(pauses);
             if let Some(guard) = self.0.try_lock() {
                 return guard;
             }
@@ -228,7 +228,7 @@ impl<S> Guarded<S> {
 }
 
 /// No pause between two looks has so many steps; in a model there is none.
-const PAUSES_END: usize = model_size(1024, 1);
+const PAUSES_END: u32 = model_size(1024, 1) as u32;
 
 /// The state, locked, with what is to be done after unlocking.
 #[must_use]
