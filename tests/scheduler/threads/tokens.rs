@@ -82,6 +82,27 @@ fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
 }
 
 #[test]
+fn a_task_that_asks_after_the_cancel_of_others_is_not_told() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+        let ((begun, begins), (go, goes)) = (channel(), channel());
+        let mut task = caller
+            .exec(move || {
+                begun.send(()).unwrap();
+                goes.recv().unwrap();
+                Ok::<_, ()>(is_cancelled())
+            })
+            .unwrap();
+        begins.recv().unwrap();
+        other.cancel_all();
+        go.send(()).unwrap();
+        assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(false));
+        end(&scheduler);
+    });
+}
+
+#[test]
 fn a_task_that_asks_after_its_cancel_is_told() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
