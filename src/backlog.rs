@@ -210,7 +210,7 @@ impl<T: Item> Backlog<T> {
         let waits = self.groups.get(group.0).and_then(|g| Some((g, g.head?)));
         match waits {
             None => Blocked::Empty,
-            Some((g, _)) if g.limit == Limit::AtMost(0) => Blocked::Paused,
+            Some((g, _)) if g.is_paused() => Blocked::Paused,
             Some((g, _)) if !g.has_room() => Blocked::GroupLimit,
             Some((g, tier)) => self.why_alone(g.lane, tier),
         }

@@ -57,7 +57,7 @@
 //!
 //! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
 //! scheduler has. A task that runs is never stopped; it may ask whether it
-//! [is cancelled](is_cancelled), and hand a [token](cancel_token) of that to threads that help
+//! [is cancelled](is_cancelled), and pass a [token](cancel_token) of that to threads that help
 //! it.
 //!
 //! # Borrowing

@@ -6,7 +6,6 @@
 //! Cost: O(1) to link and to unlink.
 
 use crate::lanes::LaneKey;
-use crate::limit::Limit;
 
 use super::group::Group;
 use super::{Backlog, GroupKey};
@@ -39,16 +38,14 @@ impl<T> Backlog<T> {
 
     /// The groups of a lane that are paused.
     pub(crate) fn paused_in(&self, lane: LaneKey) -> Vec<GroupKey> {
-        let paused = self
-            .groups_of(lane)
-            .filter(|(_, g)| g.limit == Limit::AtMost(0));
+        let paused = self.groups_of(lane).filter(|(_, g)| g.is_paused());
         paused.map(|(key, _)| key).collect()
     }
 
     /// How many pin the group, if it is paused.
     pub(crate) fn pins_of_paused(&self, group: GroupKey) -> Option<u32> {
         let g = self.groups.get(group.0)?;
-        (g.limit == Limit::AtMost(0)).then_some(g.pins)
+        g.is_paused().then_some(g.pins)
     }
 
     /// The groups of a lane, the newest first.

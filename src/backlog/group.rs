@@ -82,6 +82,11 @@ impl<T> Group<T> {
         }
     }
 
+    /// Nothing of it begins.
+    pub(super) fn is_paused(&self) -> bool {
+        self.limit == Limit::AtMost(0)
+    }
+
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.limit.room(self.in_flight) > 0

@@ -46,9 +46,9 @@ impl<J: Body> Core<J> {
     }
 
     /// What this caller has submitted, or what all have, and has not started is to be
-    /// cancelled. Says up to which task; and whether it made a hold, so that no task starts
-    /// until that is done. The core is exact. For a released caller there is none: none of its tasks starts
-    /// any more.
+    /// cancelled. The core is exact. Says up to which task; and whether it made a hold, so that
+    /// no task starts until that is done. For a released caller there is none: none of its tasks
+    /// starts any more.
     pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
         let cancelled = match of {

@@ -81,23 +81,27 @@ fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
     });
 }
 
+/// What a task says of its cancel that asks for the first time after `meanwhile`.
+fn asks_after(caller: &Caller, meanwhile: impl FnOnce(&Task<bool, ()>)) -> Option<bool> {
+    let ((begun, begins), (go, goes)) = (channel(), channel());
+    let task = caller.exec(move || {
+        begun.send(()).unwrap();
+        goes.recv().unwrap();
+        Ok(cancel_token().unwrap().is_cancelled())
+    });
+    let mut task = task.unwrap();
+    begins.recv().unwrap();
+    meanwhile(&task);
+    go.send(()).unwrap();
+    task.outcome().wait().unwrap().verdict.ok()
+}
+
 #[test]
 fn a_task_that_asks_after_the_cancel_of_others_is_not_told() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let other = scheduler.caller("other", CallerOptions::default()).unwrap();
-        let ((begun, begins), (go, goes)) = (channel(), channel());
-        let mut task = caller
-            .exec(move || {
-                begun.send(()).unwrap();
-                goes.recv().unwrap();
-                Ok::<_, ()>(is_cancelled())
-            })
-            .unwrap();
-        begins.recv().unwrap();
-        other.cancel_all();
-        go.send(()).unwrap();
-        assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(false));
+        assert_eq!(asks_after(&caller, |_| other.cancel_all()), Some(false));
         end(&scheduler);
     });
 }
@@ -106,23 +110,9 @@ fn a_task_that_asks_after_the_cancel_of_others_is_not_told() {
 fn a_task_that_asks_after_its_cancel_is_told() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
-        for cancels_all in [false, true] {
-            let ((begun, begins), (go, goes)) = (channel(), channel());
-            let mut task = caller
-                .exec(move || {
-                    begun.send(()).unwrap();
-                    goes.recv().unwrap();
-                    Ok::<_, ()>(cancel_token().unwrap().is_cancelled())
-                })
-                .unwrap();
-            begins.recv().unwrap();
-            match cancels_all {
-                true => caller.cancel_all(),
-                false => assert!(!task.cancel()),
-            }
-            go.send(()).unwrap();
-            assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(true));
-        }
+        let told = asks_after(&caller, |task| assert!(!task.cancel()));
+        assert_eq!(told, Some(true));
+        assert_eq!(asks_after(&caller, |_| caller.cancel_all()), Some(true));
         end(&scheduler);
     });
 }
