@@ -183,7 +183,7 @@ impl Bodies {
 
     /// Moves what there is in `more` here, up to the bound.
     pub(super) fn take_in(&mut self, more: &mut Self) {
-        if self.is_empty() {
+        if self.len < more.len {
             std::mem::swap(self, more);
         }
         if more.is_empty() {
@@ -195,17 +195,6 @@ impl Bodies {
             self.len += bodies.len();
             self.row(*of).bodies.append(bodies);
         }
-    }
-
-    /// At most so many stay.
-    pub(super) fn truncate(&mut self, most: usize) {
-        self.len = 0;
-        for row in &mut self.rows {
-            row.bodies.truncate(most - self.len);
-            row.bodies.shrink_to(most);
-            self.len += row.bodies.len();
-        }
-        self.rows.retain(|row| !row.bodies.is_empty());
     }
 
     /// So many for tasks of this type, if they are there: the last of these, to be taken.

@@ -33,9 +33,6 @@ use super::posting::{MOST, Posted, Posting, Row};
 use super::state::State;
 use super::task_state::{Kind, Placing, Waiting, nanos};
 
-/// Bodies that stay when nothing is there any more.
-const FEW: usize = 64;
-
 struct List {
     open: bool,
     rows: Rows,
@@ -166,10 +163,9 @@ impl Submissions {
             let last = state.core.last;
             self.take_in(state, false, now);
             if state.core.unfinished == 0 {
-                // Nothing is there any more: all memory is given back, but for a few bodies.
+                // Nothing is there any more: all memory is given back, but for bodies.
                 let list = &mut *self.0.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
-                list.bodies.truncate(FEW);
                 let bodies = std::mem::take(&mut list.bodies);
                 *list = List::new(list.rows.number + 1, bodies);
                 state.posting = Posting::default();

@@ -75,9 +75,10 @@ const PATHS: &[(&str, Path)] = &[
     ("lock-table-savepoints-of-one", savepoints_of_one),
     ("lock-table-crowd-leave", |n| crowd(n, Mode::S, true)),
     ("lock-table-crowd-grant", |n| crowd(n, Mode::X, false)),
-    ("task-detached", |n| tasks(n, 0)),
-    ("task-in-a-serial-group", |n| tasks(n, 8)),
-    ("task-in-64-groups", |n| tasks(n, 64)),
+    ("task-detached", |n| tasks(n, 64, 0)),
+    ("task-detached-of-256", |n| tasks(n, 256, 0)),
+    ("task-in-a-serial-group", |n| tasks(n, 64, 8)),
+    ("task-in-64-groups", |n| tasks(n, 64, 64)),
     ("task-awaited", awaited),
     ("task-awaited@submit", awaited),
     ("task-awaited@run", awaited),
@@ -651,8 +652,8 @@ fn scheduler() -> (Scheduler, Workers) {
     (scheduler.expect("in range"), workers)
 }
 
-/// Tasks that nobody waits for, in serial groups if there are any.
-fn tasks(rounds: usize, groups: usize) -> usize {
+/// So many tasks a round that nobody waits for, in serial groups if there are any.
+fn tasks(rounds: usize, many: usize, groups: usize) -> usize {
     let (scheduler, workers) = scheduler();
     let caller = scheduler
         .caller("all", CallerOptions::default())
@@ -660,7 +661,7 @@ fn tasks(rounds: usize, groups: usize) -> usize {
     let group = |_| caller.group(Limit::SERIAL, 100).expect("in range");
     let groups: Vec<_> = (0..groups).map(group).collect();
     for round in 0..rounds {
-        for n in 0..GROUPS {
+        for n in 0..many {
             let place = match groups.get(n % groups.len().max(1)) {
                 Some(group) => Place::new().group(group),
                 None => Place::new(),
@@ -670,7 +671,7 @@ fn tasks(rounds: usize, groups: usize) -> usize {
         }
         workers.try_iter().for_each(|worker| worker());
     }
-    GROUPS
+    many
 }
 
 fn awaited(rounds: usize) -> usize {
