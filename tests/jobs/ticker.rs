@@ -166,6 +166,48 @@ fn the_next_date_is_waited_for_until_it_is_earlier() {
     assert!(count.is_let_go(), "no waker is kept");
 }
 
+/// A wait for the next date is told when `make` makes one, not before; and is ready then.
+fn tells_of_a_date(timed: &impl Timed, make: impl FnOnce()) {
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    let mut next = pin!(timed.next_due(None));
+    assert!(next.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(count.get(), 0);
+    make();
+    assert_eq!(count.get(), 1);
+    assert!(next.as_mut().poll(&mut cx).is_ready());
+}
+
+#[test]
+fn each_product_tells_of_its_first_date() {
+    let queue = Queue::builder().back_off(HOUR, HOUR).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let conversation = lane.conversation().unwrap();
+    conversation.send(()).unwrap();
+    tells_of_a_date(&queue, || {
+        drop(queue.try_receive().unwrap().next().unwrap());
+    });
+    let queue = Queue::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let dialogs = Dialogs::<u32>::new();
+    let (near, _far) = dialogs.pair(&lane, &lane).unwrap();
+    tells_of_a_date(&dialogs, || near.set_timer(HOUR).unwrap());
+    let jobs = JobQueue::<u32, &str>::new();
+    tells_of_a_date(&jobs, || {
+        jobs.push(1, "job", Place::new().due(HOUR)).unwrap();
+    });
+    let nobody = |_: Box<dyn FnOnce() + Send>| Ok(());
+    let builder = Scheduler::builder().workers(1);
+    let scheduler = builder.pool(nobody).build().unwrap();
+    // So it is known that somebody keeps the time.
+    scheduler.advance(Duration::ZERO);
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    tells_of_a_date(&scheduler, || {
+        let later = scheduler::Place::new().after(HOUR);
+        caller.exec_detached(later, || Ok::<_, ()>(())).unwrap();
+    });
+}
+
 /// Ready when it is told.
 #[derive(Clone, Default)]
 struct Sleep(Arc<Mutex<(bool, Option<Waker>)>>);
