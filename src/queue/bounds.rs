@@ -34,8 +34,8 @@ pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
 #[derive(Default)]
 pub(crate) struct Granted<'a> {
     pub(crate) permits: Permits<'a>,
-    /// Room in the group and its lane; `None` if they were not asked.
-    pub(super) parts: Option<Admitted>,
+    /// Room in the group and its lane.
+    pub(super) parts: Admitted,
 }
 
 /// The wait for room in a group and its lane.
@@ -121,26 +121,17 @@ pub(super) fn admit<T>(
     if mailbox.flags & BOUNDED == 0 || messages == 0 {
         return Ok(());
     }
-    let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
+    let mut bounds = [mailbox.bound(GROUP), mailbox.bound(LANE)];
     drop(mailbox);
-    if let (Some(own), Some(lane)) = (&own, &lane)
-        && lane.available() < n.into()
-    {
-        // If the lane is full, do not take the group's permits even for a moment.
-        if own.available() < n.into() {
-            let above = (1..n).contains(&own.limit());
-            let full = SendReason::GroupFull;
-            return Err(if above {
-                SendReason::AboveCapacity
-            } else {
-                full
-            });
-        }
-        take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
-        return take(group, GROUP, Some(Arc::clone(own)), n, admitted);
+    // If the lane is full, do not take the group's permits even for a moment.
+    let full = |bound: &Arc<Semaphore>| bound.available() < n.into();
+    let [own_is_full, lane_is_full] = bounds.each_ref().map(|it| it.as_ref().is_some_and(full));
+    let mut order = [GROUP, LANE];
+    if lane_is_full && !own_is_full {
+        order.reverse();
     }
-    take(group, GROUP, own, n, admitted)?;
-    take(group, LANE, lane, n, admitted)
+    let mut each = order.into_iter();
+    each.try_for_each(|which| take(group, which, bounds[which].take(), n, admitted))
 }
 
 /// Takes permits of one capacity: `bound`, or its replacement if `bound` is closed.

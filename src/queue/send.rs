@@ -5,8 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, CLOSED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED,
-    TIERED,
+    Admitted, BOUNDED, BUMPED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -14,7 +13,6 @@ use crate::sync::Ordering;
 
 use super::GroupRef;
 use super::bounds::{Granted, admit};
-use super::capacity::Permits;
 use super::handles::Conversation;
 use super::messages::Messages;
 use super::refuse::{SendError, SendReason};
@@ -157,14 +155,21 @@ impl<T> Shared<T> {
         message: M,
         held: H,
     ) -> Result<(), SendError<M>> {
+        let mut message = message;
         if !to.0.is_limited() {
-            return self.send_granted(to, message, Granted::default(), held);
+            match self.append(to, message, None) {
+                Ok(posted) => {
+                    drop(held);
+                    self.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
         }
         let (messages, mut granted, mut serve) =
             (message.as_ref().len(), Granted::default(), false);
-        let parts = granted.parts.insert(Admitted::default());
-        let taken = admit(to, messages, parts);
-        let sent = match taken.and_then(|()| self.permits(to.0, messages, &mut serve)) {
+        let taken = admit(to, messages, &mut granted.parts);
+        let sent = match taken.and_then(|()| self.capacity.take_locked(messages, &mut serve)) {
             Ok(permits) => {
                 granted.permits = permits;
                 self.send_granted(to, message, granted, held)
@@ -181,56 +186,65 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// [`send_granted`](Self::send_granted) for one message.
-    #[inline(always)]
-    pub(crate) fn send_one_granted<H>(
-        &self,
-        to: (&GroupRef<T>, Option<u32>),
-        message: T,
-        granted: Granted<'_>,
-        held: H,
-    ) -> Result<(), SendError<T>> {
-        let sent = self.send_granted(to, [message], granted, held);
-        sent.map_err(SendError::single)
-    }
-
-    /// Sends messages that have their room in the queue, in a tier if one is given.
+    /// Sends messages that have their room, in a tier if one is given. `held` is dropped when
+    /// they have their places.
     #[inline(always)]
     pub(crate) fn send_granted<M: Messages<T>, H>(
         &self,
-        (group, tier): (&GroupRef<T>, Option<u32>),
+        to: (&GroupRef<T>, Option<u32>),
         message: M,
-        granted: Granted<'_>,
+        mut granted: Granted<'_>,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let mut mailbox = group.lock();
-        let plain = tier.is_none() && !message.as_ref().is_empty();
-        if !plain || !mailbox.sends_plainly() {
-            drop(mailbox);
-            return self.send_special((group, tier), message, granted, held);
+        let message = match self.append(to, message, Some(&mut granted.parts)) {
+            Ok(posted) => {
+                granted.permits.keep();
+                drop(held);
+                self.posted(posted);
+                return Ok(());
+            }
+            Err(message) => message,
+        };
+        let sent = self.with_state(|state| {
+            let _held = held;
+            if state.closed {
+                let reason = SendReason::Closed;
+                return Err(SendError { message, reason });
+            }
+            self.put(state, to, message, &mut granted.parts)
+        });
+        if sent.is_ok() {
+            granted.permits.keep();
         }
-        message.append_to(group, &mut mailbox);
-        granted.permits.keep();
-        if mailbox.phase == Phase::Idle {
-            let posted = self.submit(group, &mut mailbox, false);
-            drop((mailbox, held));
-            self.posted(posted);
-        }
-        Ok(())
+        sent
     }
 
+    /// Appends messages, if nothing but capacities makes that special; otherwise returns them.
+    /// `parts` is their room in the group and lane, if they have asked for it.
     #[inline]
-    fn permits(
+    fn append<M: Messages<T>>(
         &self,
-        group: &GroupRef<T>,
-        messages: usize,
-        serve: &mut bool,
-    ) -> Result<Permits<'_>, SendReason> {
-        let taken = self.capacity.take_locked(messages, serve);
-        taken.map_err(|reason| match group.lock().flags & CLOSED {
-            0 => reason,
-            _ => SendReason::Closed,
-        })
+        (group, tier): (&GroupRef<T>, Option<u32>),
+        message: M,
+        parts: Option<&mut Admitted>,
+    ) -> Result<Posted, M> {
+        let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
+        let special = match parts {
+            Some(_) => SEND_SPECIAL & !BOUNDED,
+            None => SEND_SPECIAL,
+        };
+        let plain = mailbox.flags & special == 0 && mailbox.appends();
+        if !plain || tier.is_some() || messages == 0 {
+            return Err(message);
+        }
+        message.append_to(group, &mut mailbox);
+        if let Some(parts) = parts {
+            mailbox.bring_in(parts, messages);
+        }
+        if mailbox.phase != Phase::Idle {
+            return Ok(Posted::Kept);
+        }
+        Ok(self.submit(group, &mut mailbox, false))
     }
 
     /// Calls `queue` only if it needs it, since the queue is on another cache line. `note`
@@ -256,65 +270,6 @@ impl<T> Shared<T> {
             return Ok(Posted::Kept);
         }
         Ok(queue().submit(group, &mut mailbox, false))
-    }
-
-    /// Sends messages that have their room in the queue, by every rule, as an event in which
-    /// `held` is dropped.
-    #[cold]
-    fn send_special<M: Messages<T>, H>(
-        &self,
-        to: (&GroupRef<T>, Option<u32>),
-        message: M,
-        mut granted: Granted<'_>,
-        held: H,
-    ) -> Result<(), SendError<M>> {
-        let asked = granted.parts.is_some();
-        let parts = granted.parts.get_or_insert_default();
-        if !asked && let Err(reason) = admit(to, message.as_ref().len(), parts) {
-            drop(held);
-            return Err(SendError { message, reason });
-        }
-        let message = match self.send_bounded(to, message, parts) {
-            Ok(posted) => {
-                granted.permits.keep();
-                drop(held);
-                self.posted(posted);
-                return Ok(());
-            }
-            Err(message) => message,
-        };
-        let sent = self.with_state(|state| {
-            let _held = held;
-            if state.closed {
-                let reason = SendReason::Closed;
-                return Err(SendError { message, reason });
-            }
-            self.put(state, to, message, parts)
-        });
-        if sent.is_ok() {
-            granted.permits.keep();
-        }
-        sent
-    }
-
-    /// Sends if only capacities make the send special; otherwise returns the message.
-    fn send_bounded<M: Messages<T>>(
-        &self,
-        (group, tier): (&GroupRef<T>, Option<u32>),
-        message: M,
-        parts: &mut Admitted,
-    ) -> Result<Posted, M> {
-        let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
-        let special = mailbox.flags & (SEND_SPECIAL & !BOUNDED) != 0;
-        if special || tier.is_some() || messages == 0 || !mailbox.appends() {
-            return Err(message);
-        }
-        message.append_to(group, &mut mailbox);
-        mailbox.bring_in(parts, messages);
-        if mailbox.phase != Phase::Idle {
-            return Ok(Posted::Kept);
-        }
-        Ok(self.submit(group, &mut mailbox, false))
     }
 
     /// Appends messages to a group, by every rule. `parts` is their room in the group and lane.

@@ -126,7 +126,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         let (by, message) = self.pending();
         let granted = Granted {
             permits: take(&mut self.permits),
-            parts: Some(take(&mut self.admission.admitted)),
+            parts: take(&mut self.admission.admitted),
         };
         (self.steps.send)(by, message, granted)
     }
