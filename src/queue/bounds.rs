@@ -11,20 +11,15 @@
 //!
 //! A send that looked before a capacity was set takes permits that are not there.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
 use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{Acquire, AcquireError, OwnedPermit, Semaphore, TryAcquireError};
+use crate::semaphore::{OwnedPermit, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
-use crate::wait::Wait;
 
 use super::GroupRef;
-use super::capacity::{Capacity, Permits, number};
+use super::capacity::{Permits, number};
 use super::refuse::SendReason;
 
 /// The current semaphore of the group's capacity (`GROUP`) or of the lane's (`LANE`).
@@ -36,67 +31,6 @@ pub(crate) struct Granted<'a> {
     pub(crate) permits: Permits<'a>,
     /// Room in the group and its lane.
     pub(super) parts: Admitted,
-}
-
-/// The wait for room in a group and its lane.
-pub(super) struct Admission {
-    /// What it waits for: `GROUP`, then `LANE`. Beyond both it has all it needs.
-    which: usize,
-    asked: Option<Wait<Acquire<Arc<Semaphore>>>>,
-    pub(super) admitted: Admitted,
-}
-
-impl Admission {
-    pub(super) fn new() -> Self {
-        Self {
-            which: GROUP,
-            asked: None,
-            admitted: Admitted::default(),
-        }
-    }
-
-    /// Whether a wait for a group or lane may be needed.
-    pub(super) fn may_wait(&self, capacity: &Capacity) -> bool {
-        self.which <= LANE && capacity.has_parts()
-    }
-
-    pub(super) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut bound: impl FnMut(usize) -> Option<Arc<Semaphore>>,
-        messages: usize,
-    ) -> Poll<Result<(), SendReason>> {
-        while self.which <= LANE {
-            if self.asked.is_none() {
-                let ask = |bound| Wait::new(Semaphore::request(bound, number(messages)));
-                self.asked = bound(self.which).map(ask);
-            }
-            if let Some(asked) = &mut self.asked {
-                let answer = ready!(Pin::new(asked).poll(cx));
-                self.asked = None;
-                match answer {
-                    Ok(permit) => self.admitted[self.which] = Some(permit),
-                    Err(AcquireError::Closed) => continue,
-                    Err(AcquireError::AboveLimit) => {
-                        return Poll::Ready(Err(SendReason::AboveCapacity));
-                    }
-                }
-            }
-            self.which += 1;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// The send has that room; from now on it waits for the queue only.
-    pub(super) fn is_over(&mut self) {
-        self.which = LANE + 1;
-    }
-
-    /// Stops waiting and gives back what it has.
-    pub(super) fn cancel(&mut self) {
-        self.asked = None;
-        self.admitted = Admitted::default();
-    }
 }
 
 /// The semaphore of a group's capacity or of its lane's.
