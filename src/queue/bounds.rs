@@ -11,7 +11,6 @@
 //!
 //! A send that looked before a capacity was set takes permits that are not there.
 
-use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
 use crate::semaphore::{OwnedPermit, Semaphore, TryAcquireError};
@@ -130,14 +129,6 @@ impl Changed {
             }
         }
     }
-}
-
-/// A capacity of a group or a lane, checked to be in range.
-pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
-    if let Limit::AtMost(most) = capacity {
-        OutOfRange::check("capacity", most, 0, Limit::MAX)?;
-    }
-    Ok(capacity)
 }
 
 /// Changes the capacity of a locked group in which `waiting` messages wait.
