@@ -92,7 +92,9 @@ impl<T> Reserved<'_, T> {
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
-        let sent = pin.queue().send_granted((pin, None), [message], self.granted, ());
+        let sent = pin
+            .queue()
+            .send_granted((pin, None), [message], self.granted, ());
         sent.map_err(SendError::single)
     }
 }

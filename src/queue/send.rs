@@ -58,8 +58,18 @@ impl<T> Conversation<T> {
     ///
     /// Like [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let messages = Vec::from_iter(messages);
-        self.pin.queue().send_new((&self.pin, None), messages, ())
+        let (queue, to) = (self.pin.queue(), (&*self.pin, None));
+        let mut messages = Vec::from_iter(messages);
+        if !self.pin.is_limited() {
+            match queue.append(to, messages, None) {
+                Ok(posted) => {
+                    queue.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => messages = back,
+            }
+        }
+        queue.send_new(to, messages, ())
     }
 }
 
@@ -155,17 +165,6 @@ impl<T> Shared<T> {
         message: M,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let mut message = message;
-        if !to.0.is_limited() {
-            match self.append(to, message, None) {
-                Ok(posted) => {
-                    drop(held);
-                    self.posted(posted);
-                    return Ok(());
-                }
-                Err(back) => message = back,
-            }
-        }
         let (messages, mut granted, mut serve) =
             (message.as_ref().len(), Granted::default(), false);
         let taken = admit(to, messages, &mut granted.parts);
@@ -221,7 +220,7 @@ impl<T> Shared<T> {
 
     /// Appends messages, if nothing but capacities makes that special; otherwise returns them.
     /// `parts` is their room in the group and lane, if they have asked for it.
-    #[inline]
+    #[inline(always)]
     fn append<M: Messages<T>>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),

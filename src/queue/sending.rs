@@ -152,10 +152,9 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
                 self.part = None;
                 match answer {
                     Ok(permit) => self.granted.parts[self.which] = Some(permit),
+                    // The capacity is no more: looks again.
                     Err(AcquireError::Closed) => continue,
-                    Err(AcquireError::AboveLimit) => {
-                        return Poll::Ready(Err(SendReason::AboveCapacity));
-                    }
+                    Err(above) => return Poll::Ready(Err(TryAcquireError::from(above).into())),
                 }
             }
             self.which += 1;

@@ -162,8 +162,11 @@ impl<T> Shared<T> {
         unit: bool,
     ) -> Posted {
         if !mailbox.stands_plainly() {
-            let another = mailbox.has_room().then(|| group.another(mailbox));
-            return self.submit_rarely(another, mailbox, unit);
+            if !mailbox.has_room() {
+                return self.submit_rarely(None, mailbox, unit);
+            }
+            let another = group.another(mailbox);
+            return self.submit_rarely(Some(another), mailbox, unit);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
