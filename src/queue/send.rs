@@ -5,7 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
+    Admitted, BOUNDED, BUMPED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -129,7 +129,7 @@ impl<T> Shared<T> {
     }
 
     /// Sends in the plain case, if a permit is free or none is needed; otherwise returns the
-    /// message.
+    /// message. Calls `queue` only if it needs it, since the queue is on another cache line.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
@@ -140,8 +140,16 @@ impl<T> Shared<T> {
         T: 'a,
     {
         let group = group.local();
+        let mut mailbox = group.lock();
         let permitted = || !group.is_limited() || queue().capacity.take_one();
-        Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
+        if !mailbox.sends_plainly() || !permitted() {
+            return Err(message);
+        }
+        group.append(&mut mailbox, message);
+        if mailbox.phase != Phase::Idle {
+            return Ok(Posted::Kept);
+        }
+        Ok(queue().submit(&group, &mut mailbox, false))
     }
 
     /// Sends a message that could not be sent at once and has no permit yet.
@@ -244,31 +252,6 @@ impl<T> Shared<T> {
             return Ok(Posted::Kept);
         }
         Ok(self.submit(group, &mut mailbox, false))
-    }
-
-    /// Calls `queue` only if it needs it, since the queue is on another cache line. `note`
-    /// looks at the group when the message is its last.
-    #[inline(always)]
-    pub(super) fn send_plainly<'a>(
-        group: &GroupRef<T>,
-        queue: impl Fn() -> &'a Self,
-        message: T,
-        permitted: impl FnOnce() -> bool,
-        note: impl FnOnce(&Group<T>, &Mailbox<T>),
-    ) -> Result<Posted, T>
-    where
-        T: 'a,
-    {
-        let mut mailbox = group.lock();
-        if !mailbox.sends_plainly() || !permitted() {
-            return Err(message);
-        }
-        group.append(&mut mailbox, message);
-        note(group, &mailbox);
-        if mailbox.phase != Phase::Idle {
-            return Ok(Posted::Kept);
-        }
-        Ok(queue().submit(group, &mut mailbox, false))
     }
 
     /// Appends messages to a group, by every rule. `parts` is their room in the group and lane.
