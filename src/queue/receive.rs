@@ -253,20 +253,6 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
 }
 
 impl<T> State<T> {
-    /// Claims some of the next groups into the first places, and returns how many: 0 only if no
-    /// group is eligible.
-    #[inline(always)]
-    fn claim_run(
-        &mut self,
-        submissions: &Submissions<T>,
-        claimed: &mut [Option<GroupRef<T>>],
-    ) -> usize {
-        match self.lanes.pop_run(claimed) {
-            0 => self.claim_ranked(submissions, claimed),
-            n => n,
-        }
-    }
-
     /// Claims one group after the other, until the rest of the line is in order again. With
     /// several lanes or levels it does not check for that.
     #[inline(never)]
@@ -297,7 +283,10 @@ impl<T> State<T> {
     ) -> usize {
         let mut n = 0;
         while n < claimed.len() {
-            n += self.claim_run(submissions, &mut claimed[n..]);
+            n += match self.lanes.pop_run(&mut claimed[n..]) {
+                0 => self.claim_ranked(submissions, &mut claimed[n..]),
+                run => run,
+            };
             if self.lanes.has_eligible() {
                 continue;
             }
