@@ -272,21 +272,3 @@ impl<M: Send + 'static> fmt::Debug for Dialogs<M> {
             .finish_non_exhaustive()
     }
 }
-
-/// What may cross threads, and why.
-///
-/// Messages go through the mutexes of queues by value: they must be `Send`, and
-/// need not be `Sync`. A received event lends its message out by reference.
-const _: () = {
-    const fn send_and_sync<H: Send + Sync>() {}
-    const fn send<H: Send>() {}
-
-    /// Stands for any message that is `Send` and no more.
-    type OnlySend = std::cell::Cell<u8>;
-
-    send_and_sync::<Dialogs<OnlySend>>();
-    send_and_sync::<Endpoint<OnlySend>>();
-    send_and_sync::<EndpointRef<OnlySend>>();
-    send::<Received<OnlySend>>();
-    send_and_sync::<Received<u8>>();
-};

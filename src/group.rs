@@ -306,6 +306,11 @@ impl<T> Mailbox<T> {
         (self.flags & BUMPED != 0).then_some(rare.bump)
     }
 
+    /// Whether a bump to this level changes something.
+    pub(crate) fn takes_bump(&self, level: u8) -> bool {
+        self.phase != Phase::Ended && self.bump().is_none_or(|(old, _)| old != level)
+    }
+
     /// Where it stands in line, if it does.
     pub(crate) fn position(&self) -> Position {
         Position::new(self.lane.level(), self.ticket, self.bump())

@@ -70,7 +70,7 @@ use crate::ready::STANDING_LEVEL;
 use crate::shown::shows;
 use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size};
 
-use map::{Entry, KeyMap, Made};
+use map::{Entry, KeyMap, Made, find, take_idle};
 use names::{Names, Tables};
 
 pub use send_wait::KeyedSendWait;
@@ -203,7 +203,9 @@ impl<K, T, S> Keyed<K, T, S> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.forget_idle();
-        self.shards.maps.iter().map(|map| map.0.lock().busy()).sum()
+        let is_busy = |entry: &&Entry<K, T>| if_idle(&entry.group).is_none();
+        let busy = |map: &Apart<Mutex<KeyMap<K, T>>>| map.0.lock().iter().filter(is_busy).count();
+        self.shards.maps.iter().map(busy).sum()
     }
 
     /// Whether no message of any key waits or is in flight.
@@ -241,7 +243,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let hash = self.hasher.hash_one(&key);
         let shard = self.shards.map(hash).lock();
         if tier.is_none()
-            && let Some(group) = shard.find(hash, &key)
+            && let Some(group) = find(&shard, hash, &key)
         {
             match Shared::send_at_once(group, || self.queue(), message) {
                 Ok(posted) => {
@@ -272,7 +274,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         hash: u64,
         key: &mut Option<K>,
     ) -> Result<InShard<'a, K, T>, LaneError> {
-        if let Some(group) = shard.find(hash, key.as_ref().expect(KEY)) {
+        if let Some(group) = find(&shard, hash, key.as_ref().expect(KEY)) {
             let group = GroupRef::clone(group);
             return Ok((group, shard, None));
         }
@@ -288,7 +290,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let names = self.shards.names.get();
         let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));
         let mut shard = self.shards.map(hash).lock();
-        if let Some(known) = shard.find(hash, key.as_ref().expect(KEY)) {
+        if let Some(known) = find(&shard, hash, key.as_ref().expect(KEY)) {
             let known = GroupRef::clone(known);
             return Ok((known, shard, Some((group, name))));
         }
@@ -296,7 +298,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         if let (Some(names), Some(name)) = (names, name) {
             names.add(made.key(), name);
         }
-        shard.insert(Entry { hash, key, group });
+        shard.insert_unique(hash, Entry { hash, key, group }, |entry| entry.hash);
         self.queue().keep();
         Ok((made, shard, None))
     }
@@ -328,7 +330,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     {
         let hash = self.hasher.hash_one(key);
         let shard = self.shards.map(hash).lock();
-        let group = shard.find(hash, key)?;
+        let group = find(&shard, hash, key)?;
         let idle = if_idle(group).is_some();
         (!idle).then(|| GroupRef::clone(group))
     }
@@ -352,7 +354,7 @@ impl<K, T> Shards<K, T> {
 
     /// Forgets idle groups. Under no lock.
     fn forget_idle(&self) {
-        self.forget_in_all(|map| map.take_idle(self.made()));
+        self.forget_in_all(|map| take_idle(map, self.made()));
     }
 
     /// Forgets what `take` takes out of each map. Under no lock.
@@ -380,7 +382,7 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
         let number = self.number;
         drop(number.and_then(|number| self.queue().unregister(number)));
         self.queue().keep_idle(0, self.few);
-        self.shards.forget_in_all(KeyMap::take_all);
+        self.shards.forget_in_all(|map| map.drain().collect());
     }
 }
 

@@ -156,10 +156,10 @@ impl<G: Stands> Lanes<G> {
         Ok(LaneKey(index))
     }
 
-    /// The handle is gone: the lane goes with its last group, or now.
-    pub fn end_lane(&mut self, lane: LaneKey) {
+    /// The handle is gone: the lane goes with its last group, or now. Whether it has gone.
+    pub fn end_lane(&mut self, lane: LaneKey) -> bool {
         self.lane_mut(lane.0).ending = true;
-        self.remove_group(lane);
+        self.remove_group(lane)
     }
 
     /// One more group in a lane.
@@ -167,11 +167,12 @@ impl<G: Stands> Lanes<G> {
         self.lane_mut(lane.0).pins += 1;
     }
 
-    /// A group that stands nowhere is gone. The lane goes with the last.
-    pub fn remove_group(&mut self, lane: LaneKey) {
+    /// A group that stands nowhere is gone. The lane goes with the last: whether it has gone.
+    pub fn remove_group(&mut self, lane: LaneKey) -> bool {
         let l = self.lane_mut(lane.0);
         l.pins -= 1;
-        if l.pins == 0 {
+        let gone = l.pins == 0;
+        if gone {
             debug_assert!(!l.link.is_member());
             self.lanes[lane.0 as usize] = None;
             self.free.push(lane.0);
@@ -179,6 +180,7 @@ impl<G: Stands> Lanes<G> {
                 (self.lanes, self.free) = (Vec::new(), Vec::new());
             }
         }
+        gone
     }
 
     /// How many lanes there are.

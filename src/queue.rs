@@ -193,9 +193,9 @@ use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
-pub(crate) use bounds::{bound_of, checked};
+pub(crate) use bounds::bound_of;
 pub use builder::Builder;
-pub(crate) use capacity::{Capacity, Permits};
+pub(crate) use capacity::{Capacity, Permits, checked};
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group};

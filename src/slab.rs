@@ -233,12 +233,6 @@ impl<T> Slab<T> {
         (there == key).then_some(value)
     }
 
-    /// Whether the value that `key` names is still there.
-    #[cfg(test)]
-    pub fn contains(&self, key: Key) -> bool {
-        self.get(key).is_some()
-    }
-
     /// The value in a slot, whatever its generation: for callers that know the slot to be pinned.
     #[inline]
     pub fn by_index(&self, index: u32) -> Option<&T> {

@@ -244,7 +244,10 @@ impl<O: Op> Wait<O> {
     fn wait_longer(mut self) -> O::Output {
         with_parker(|parker, cx| {
             loop {
-                if let Some(output) = self.attempt() {
+                if self.stage != Stage::Done
+                    && let Some(output) = self.op.attempt()
+                {
+                    self.stage = Stage::Done;
                     return output;
                 }
                 if let Poll::Ready(output) = self.step(cx) {
@@ -307,16 +310,6 @@ impl<O: Op> Wait<O> {
                 }
             }
         })
-    }
-
-    #[inline]
-    fn attempt(&mut self) -> Option<O::Output> {
-        if self.stage == Stage::Done {
-            return None;
-        }
-        let output = self.op.attempt()?;
-        self.stage = Stage::Done;
-        Some(output)
     }
 
     /// One poll, by invariant 1.

@@ -5,7 +5,6 @@ use std::fmt;
 
 use crate::error::{Closed, Stale};
 use crate::queue::SendReason;
-use crate::shown::shows;
 
 /// Why there is no new dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +16,7 @@ pub enum BeginError {
 }
 
 /// A message that was not sent, and why.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SendError<M> {
-    /// What was to be sent.
-    pub message: M,
-    /// Why it was not.
-    pub reason: Refused,
-}
+pub type SendError<M> = crate::queue::SendError<M, Refused>;
 
 /// Why a message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +75,5 @@ impl fmt::Display for Refused {
     }
 }
 
-impl<M> fmt::Display for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {}", self.reason)
-    }
-}
-
-shows! {
-    /// Without the message, so that any message can be unwrapped on.
-    impl<M> SendError<M>, |error| reason: error.reason
-}
-
 impl Error for BeginError {}
 impl Error for Refused {}
-impl<M> Error for SendError<M> {}

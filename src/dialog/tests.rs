@@ -4,12 +4,30 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
 use super::hub::Hub;
-use super::side::{EndpointRef, Received, Talk};
+use super::side::{Endpoint, EndpointRef, Received, Talk};
 use super::{Dialogs, Event};
 use crate::group::tests::steps;
 use crate::limit::Limit;
 use crate::queue::Queue;
 use crate::sync::Mutex;
+
+/// What may cross threads, and why.
+///
+/// Messages go through the mutexes of queues by value: they must be `Send`, and
+/// need not be `Sync`. A received event lends its message out by reference.
+const _: () = {
+    const fn send_and_sync<H: Send + Sync>() {}
+    const fn send<H: Send>() {}
+
+    /// Stands for any message that is `Send` and no more.
+    type OnlySend = std::cell::Cell<u8>;
+
+    send_and_sync::<Dialogs<OnlySend>>();
+    send_and_sync::<Endpoint<OnlySend>>();
+    send_and_sync::<EndpointRef<OnlySend>>();
+    send::<Received<OnlySend>>();
+    send_and_sync::<Received<u8>>();
+};
 
 /// Ends the far side when it is woken.
 struct Ends(Mutex<Option<EndpointRef<u8>>>);

@@ -8,6 +8,7 @@ use crate::limit::Limit;
 use crate::queue::{Change, GroupId, GroupRef, LaneError, checked, own_capacity};
 
 use super::Keyed;
+use super::map::find;
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// The group of a key, if it has outstanding messages. Use it for operations on groups by
@@ -95,7 +96,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     {
         let hash = self.hasher.hash_one(key);
         let shard = self.shards.map(hash).lock();
-        let known = shard.find(hash, key).map(|group| own_capacity(group));
+        let known = find(&shard, hash, key).map(|group| own_capacity(group));
         known.unwrap_or_else(|| self.shards.made().2)
     }
 
@@ -186,8 +187,12 @@ impl<K, T, S> Keyed<K, T, S> {
         self.shards.made.lock().2 = capacity;
         for map in &self.shards.maps {
             // Changed under no shard's lock, since wakers may run.
-            let groups: Vec<GroupRef<T>> = map.0.lock().groups_like(before.2);
-            for group in groups {
+            let map = map.0.lock();
+            let groups = map.iter().map(|entry| &*entry.group);
+            let like = groups.filter(|group| own_capacity(group) == before.2);
+            let like: Vec<GroupRef<T>> = like.cloned().collect();
+            drop(map);
+            for group in like {
                 let change = Change::Capacity(capacity);
                 self.queue().change_holding(&group, change, ());
             }

@@ -51,7 +51,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
                     return Err(SendError { message, reason });
                 };
                 let queue = to.keyed.queue();
-                queue.send_one_granted((group, tier), message, granted, ())
+                let sent = queue.send_granted((group, tier), [message], granted, ());
+                sent.map_err(SendError::single)
             },
             |message, reason| Err(SendError { message, reason }),
         );

@@ -11,20 +11,14 @@
 //!
 //! A send that looked before a capacity was set takes permits that are not there.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{Acquire, AcquireError, OwnedPermit, Semaphore, TryAcquireError};
+use crate::semaphore::{OwnedPermit, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
-use crate::wait::Wait;
 
 use super::GroupRef;
-use super::capacity::{Capacity, Permits, number};
+use super::capacity::{Permits, number};
 use super::refuse::SendReason;
 
 /// The current semaphore of the group's capacity (`GROUP`) or of the lane's (`LANE`).
@@ -34,69 +28,8 @@ pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
 #[derive(Default)]
 pub(crate) struct Granted<'a> {
     pub(crate) permits: Permits<'a>,
-    /// Room in the group and its lane; `None` if they were not asked.
-    pub(super) parts: Option<Admitted>,
-}
-
-/// The wait for room in a group and its lane.
-pub(super) struct Admission {
-    /// What it waits for: `GROUP`, then `LANE`. Beyond both it has all it needs.
-    which: usize,
-    asked: Option<Wait<Acquire<Arc<Semaphore>>>>,
-    pub(super) admitted: Admitted,
-}
-
-impl Admission {
-    pub(super) fn new() -> Self {
-        Self {
-            which: GROUP,
-            asked: None,
-            admitted: Admitted::default(),
-        }
-    }
-
-    /// Whether a wait for a group or lane may be needed.
-    pub(super) fn may_wait(&self, capacity: &Capacity) -> bool {
-        self.which <= LANE && capacity.has_parts()
-    }
-
-    pub(super) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut bound: impl FnMut(usize) -> Option<Arc<Semaphore>>,
-        messages: usize,
-    ) -> Poll<Result<(), SendReason>> {
-        while self.which <= LANE {
-            if self.asked.is_none() {
-                let ask = |bound| Wait::new(Semaphore::request(bound, number(messages)));
-                self.asked = bound(self.which).map(ask);
-            }
-            if let Some(asked) = &mut self.asked {
-                let answer = ready!(Pin::new(asked).poll(cx));
-                self.asked = None;
-                match answer {
-                    Ok(permit) => self.admitted[self.which] = Some(permit),
-                    Err(AcquireError::Closed) => continue,
-                    Err(AcquireError::AboveLimit) => {
-                        return Poll::Ready(Err(SendReason::AboveCapacity));
-                    }
-                }
-            }
-            self.which += 1;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// The send has that room; from now on it waits for the queue only.
-    pub(super) fn is_over(&mut self) {
-        self.which = LANE + 1;
-    }
-
-    /// Stops waiting and gives back what it has.
-    pub(super) fn cancel(&mut self) {
-        self.asked = None;
-        self.admitted = Admitted::default();
-    }
+    /// Room in the group and its lane.
+    pub(super) parts: Admitted,
 }
 
 /// The semaphore of a group's capacity or of its lane's.
@@ -121,26 +54,17 @@ pub(super) fn admit<T>(
     if mailbox.flags & BOUNDED == 0 || messages == 0 {
         return Ok(());
     }
-    let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
+    let mut bounds = [mailbox.bound(GROUP), mailbox.bound(LANE)];
     drop(mailbox);
-    if let (Some(own), Some(lane)) = (&own, &lane)
-        && lane.available() < n.into()
-    {
-        // If the lane is full, do not take the group's permits even for a moment.
-        if own.available() < n.into() {
-            let above = (1..n).contains(&own.limit());
-            let full = SendReason::GroupFull;
-            return Err(if above {
-                SendReason::AboveCapacity
-            } else {
-                full
-            });
-        }
-        take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
-        return take(group, GROUP, Some(Arc::clone(own)), n, admitted);
+    // If the lane is full, do not take the group's permits even for a moment.
+    let full = |bound: &Arc<Semaphore>| bound.available() < n.into();
+    let [own_is_full, lane_is_full] = bounds.each_ref().map(|it| it.as_ref().is_some_and(full));
+    let mut order = [GROUP, LANE];
+    if lane_is_full && !own_is_full {
+        order.reverse();
     }
-    take(group, GROUP, own, n, admitted)?;
-    take(group, LANE, lane, n, admitted)
+    let mut each = order.into_iter();
+    each.try_for_each(|which| take(group, which, bounds[which].take(), n, admitted))
 }
 
 /// Takes permits of one capacity: `bound`, or its replacement if `bound` is closed.
@@ -205,14 +129,6 @@ impl Changed {
             }
         }
     }
-}
-
-/// A capacity of a group or a lane, checked to be in range.
-pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
-    if let Limit::AtMost(most) = capacity {
-        OutOfRange::check("capacity", most, 0, Limit::MAX)?;
-    }
-    Ok(capacity)
 }
 
 /// Changes the capacity of a locked group in which `waiting` messages wait.

@@ -1,11 +1,11 @@
 //! The settings of a queue before it is built.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::limit::{Bypass, Limit};
 use crate::retry::Retry;
+use crate::shown::shows;
 
 use super::id::GroupId;
 
@@ -91,13 +91,8 @@ impl<T> Builder<T> {
     }
 }
 
-impl<T> fmt::Debug for Builder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("quantum", &self.quantum)
-            .field("bypass", &self.bypass)
-            .field("retry", &self.retry)
-            .field("capacity", &self.capacity)
-            .finish()
-    }
+shows! {
+    impl<T> Builder<T>, |builder|
+    quantum: builder.quantum, bypass: builder.bypass, retry: builder.retry,
+    capacity: builder.capacity
 }

@@ -21,7 +21,7 @@ use crate::turnstile::Turnstile;
 use crate::wait::Ticket;
 
 use super::holders::{Holder, Holders};
-use super::permit_cache::PermitCache;
+use super::permit_cache::{LEAST, PermitCache};
 use super::refuse::SendReason;
 
 /// The capacity of a queue, if it has one.
@@ -50,23 +50,19 @@ impl Permits<'_> {
 impl Capacity {
     /// 0 lets nothing in.
     pub(crate) fn new(capacity: Limit) -> Result<Self, OutOfRange> {
-        Self::of(capacity, PermitCache::new)
+        Self::cached_from(LEAST, capacity)
     }
 
     /// For permits that are taken under a lock: [`take`](Self::take) never needs to serve
     /// waiters.
     pub(crate) fn under_a_lock(capacity: Limit) -> Result<Self, OutOfRange> {
-        Self::of(capacity, PermitCache::without_words)
+        Self::cached_from(u32::MAX, capacity)
     }
 
-    fn of(
-        capacity: Limit,
-        permits: impl FnOnce(u32) -> Result<PermitCache, OutOfRange>,
-    ) -> Result<Self, OutOfRange> {
+    fn cached_from(least: u32, capacity: Limit) -> Result<Self, OutOfRange> {
         let mut bounded = None;
-        if let Limit::AtMost(most) = capacity {
-            OutOfRange::check("capacity", most, 0, Limit::MAX)?;
-            bounded = Some(Box::new((permits(most)?, Holders::new())));
+        if let Limit::AtMost(most) = checked(capacity)? {
+            bounded = Some(Box::new((PermitCache::new(most, least), Holders::new())));
         }
         let parts = AtomicBool::new(false);
         Ok(Self { bounded, parts })
@@ -234,6 +230,14 @@ impl Capacity {
     pub(super) fn is_own(&self) -> bool {
         self.holders().is_some_and(Holders::is_own)
     }
+}
+
+/// A capacity, checked to be in range.
+pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
+    if let Limit::AtMost(most) = capacity {
+        OutOfRange::check("capacity", most, 0, Limit::MAX)?;
+    }
+    Ok(capacity)
 }
 
 /// More messages than there can be permits are more than any capacity.

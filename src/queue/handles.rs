@@ -1,7 +1,7 @@
 //! Groups and conversations: the handles of senders.
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, GroupKey, KeepsGroups, Phase, Pin};
+use crate::group::{BUMPED, GroupKey, KeepsGroups, Pin};
 use crate::lanes::Standing;
 use crate::limit::Limit;
 use crate::ready::Age;
@@ -262,8 +262,7 @@ impl<T> Shared<T> {
             drop(mailbox);
             return self.bump_special(group, level);
         }
-        let same = mailbox.bump().is_some_and(|(old, _)| old == level);
-        if same || mailbox.phase == Phase::Ended {
+        if !mailbox.takes_bump(level) {
             return;
         }
         let tag = mailbox.tag();
@@ -277,9 +276,8 @@ impl<T> Shared<T> {
     fn bump_special(&self, group: &GroupRef<T>, level: u8) {
         let bumped = self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
-            let same = mailbox.bump().is_some_and(|(old, _)| old == level);
             // A claimed group uses its bump up at once.
-            if same || mailbox.phase == Phase::Ended || state.is_claimed(&mailbox) {
+            if !mailbox.takes_bump(level) || state.is_claimed(&mailbox) {
                 return None;
             }
             drop(mailbox);

@@ -33,7 +33,7 @@ const GONE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Holders {
     queue: u64,
-    known: UnmodelledMutex<Vec<(u64, Others)>>,
+    pub(super) known: UnmodelledMutex<Vec<(u64, Others)>>,
 }
 
 // No user code runs under its lock.
@@ -41,7 +41,7 @@ impl UnwindSafe for Holders {}
 impl RefUnwindSafe for Holders {}
 
 /// How much others have finished for a thread.
-type Others = Arc<AtomicU64>;
+pub(super) type Others = Arc<AtomicU64>;
 
 /// What a thread has received from a queue.
 struct Received {
@@ -65,7 +65,11 @@ struct Latest {
 }
 
 per_thread! {
-    static LATEST: Latest = const { Latest::nothing() };
+    static LATEST: Latest = const { Latest {
+        thread: Cell::new(NOBODY),
+        queue: Cell::new(u64::MAX),
+        count: Cell::new(0),
+    } };
     static RECEIVED: RefCell<Vec<Received>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -127,11 +131,6 @@ impl Holders {
         is_own.unwrap_or(false)
     }
 
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(super) fn known(&self) -> usize {
-        self.known.lock().len()
-    }
-
     #[cold]
     fn finished_for(&self, thread: u64) {
         let known = self.known.lock();
@@ -152,14 +151,6 @@ impl Holders {
 }
 
 impl Latest {
-    const fn nothing() -> Self {
-        Self {
-            thread: Cell::new(NOBODY),
-            queue: Cell::new(u64::MAX),
-            count: Cell::new(0),
-        }
-    }
-
     /// Adds one for this queue, and returns the thread.
     #[inline]
     fn add(&self, of: &Holders) -> u64 {

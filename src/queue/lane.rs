@@ -140,8 +140,9 @@ impl<T> Lane<T> {
 impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         self.shared.with_state(|state| {
-            state.lanes.end_lane(self.key);
-            state.let_go_of_bound(self.key);
+            if state.lanes.end_lane(self.key) {
+                state.lane_bounds.remove(&self.key.index());
+            }
         });
     }
 }

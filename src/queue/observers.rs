@@ -7,7 +7,7 @@
 //! waker runs under either lock.
 
 use crate::error::Closed;
-use crate::group::{Admitted, Group, POISONED, Phase, Reach, Taken};
+use crate::group::{Admitted, POISONED, Phase, Reach, Taken};
 use crate::limit::Limit;
 use crate::ready::Age;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
@@ -154,21 +154,10 @@ impl<T> Side<T> {
     /// waker runs.
     pub(crate) fn send_holding(
         &self,
-        mut message: T,
-        mut held: impl FnMut(u64),
+        message: T,
+        held: impl FnMut(u64),
     ) -> Result<(), SendError<T>> {
         let (group, queue) = (&self.group, || &*self.shared);
-        if !group.is_limited() {
-            let note = |group: &Group<T>, mailbox: &_| held(group.last_place(mailbox));
-            match Shared::send_plainly(&group.local(), queue, message, || true, note) {
-                Ok(posted) => {
-                    drop(held);
-                    self.shared.posted(posted);
-                    return Ok(());
-                }
-                Err(back) => message = back,
-            }
-        }
         Shared::send_holding(group, queue, message, Placed(held, group))
     }
 

@@ -23,7 +23,6 @@
 //! Memory ordering: giving back is Release, taking is Acquire, on the words as on the
 //! semaphore; moving a chunk is both.
 
-use crate::error::OutOfRange;
 use crate::limit::Bypass;
 use crate::semaphore::{Semaphore, TryAcquireError};
 use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
@@ -32,7 +31,7 @@ const WORDS: usize = model_size(8, 1);
 /// Permits that move at once. A word has fewer than two chunks.
 const CHUNK: u32 = model_size(32, 1) as u32;
 /// Smaller capacities have no cache: all words together have less than a quarter of this.
-const LEAST: u32 = model_size(2048, 1) as u32;
+pub(super) const LEAST: u32 = model_size(2048, 1) as u32;
 
 const SHUT: u32 = u32::MAX;
 
@@ -47,21 +46,15 @@ pub(super) struct PermitCache {
 }
 
 impl PermitCache {
-    pub(super) fn new(capacity: u32) -> Result<Self, OutOfRange> {
+    /// Capacities from `least` on have a cache.
+    pub(super) fn new(capacity: u32, least: u32) -> Self {
         let word = |_| Apart(AtomicU32::new(SHUT));
         let words = || Box::new(std::array::from_fn(word));
-        let mut cache = Self::without_words(capacity)?;
-        cache.words = (capacity >= LEAST).then(words);
-        Ok(cache)
-    }
-
-    /// Without a cache.
-    pub(super) fn without_words(capacity: u32) -> Result<Self, OutOfRange> {
-        Ok(Self {
-            permits: Apart(Semaphore::new(capacity)?.with_bypass(Bypass::AtMost(0))),
-            words: None,
+        Self {
+            permits: Apart(Semaphore::const_new(capacity).with_bypass(Bypass::AtMost(0))),
+            words: (capacity >= least).then(words),
             plenty: capacity.div_ceil(2),
-        })
+        }
     }
 
     #[inline]

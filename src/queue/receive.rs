@@ -27,12 +27,13 @@ impl<T> Queue<T> {
     /// poisoned groups.
     #[inline]
     pub fn receive(&self) -> Wait<Receive<'_, T>> {
-        Wait::new(Receiving::new(
-            self.shared(),
-            1,
-            |shared, _| Turn::claim(shared),
-            |mut turns| turns.next().expect("one was claimed"),
-        ))
+        Wait::new(Receiving {
+            shared: self.shared(),
+            n: 1,
+            ticket: None,
+            claim: |shared, _| Turn::claim(shared),
+            give: |mut turns| turns.next().expect("one was claimed"),
+        })
     }
 
     /// The next turn, if there is one now.
@@ -59,9 +60,13 @@ impl<T> Queue<T> {
     /// Like [`receive`](Self::receive).
     #[inline]
     pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
-        Wait::new(Receiving::new(self.shared(), n, Turns::claim, |turns| {
-            turns
-        }))
+        Wait::new(Receiving {
+            shared: self.shared(),
+            n,
+            ticket: None,
+            claim: Turns::claim,
+            give: |turns| turns,
+        })
     }
 
     /// Up to `n` turns, at most 32, if there is at least one now. See
@@ -183,23 +188,7 @@ pub type ReceiveMany<'q, T> = Receiving<'q, T, Turns<'q, T>>;
 
 shows!(impl<T, R> Receiving<'_, T, R>, |receiving| most: receiving.n);
 
-impl<'q, T, R> Receiving<'q, T, R> {
-    #[inline]
-    fn new(
-        shared: &'q Arc<Shared<T>>,
-        n: usize,
-        claim: fn(&'q Arc<Shared<T>>, usize) -> Option<R>,
-        give: fn(Turns<'q, T>) -> R,
-    ) -> Self {
-        Self {
-            shared,
-            n,
-            ticket: None,
-            claim,
-            give,
-        }
-    }
-
+impl<T, R> Receiving<'_, T, R> {
     #[inline]
     fn claim(&self) -> Option<R> {
         (self.claim)(self.shared, self.n)
@@ -233,16 +222,13 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
         {
             return Poll::Ready(Ok(claimed));
         }
-        let (shared, n, ticket) = (self.shared, self.n, &mut self.ticket);
+        let (shared, ticket) = (self.shared, &mut self.ticket);
         let mut turns = Turns::none(shared);
+        let places = self.n.min(MOST);
         shared.trim(false);
         let found = look_twice(cx, |current, spare| {
             shared.with_state(|state| {
-                let claims = turns.claimed.iter_mut().take(n).map_while(|place| {
-                    *place = state.claim();
-                    place.as_ref()
-                });
-                turns.end = claims.count();
+                turns.end = state.claim_all(&shared.submissions, &mut turns.claimed[..places]);
                 let found = (turns.end > 0).then_some(Ok(()));
                 if let Some(found) = found.or_else(|| state.no_more().map(Err)) {
                     let waker = state.receives.withdraw(ticket);
@@ -267,20 +253,6 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
 }
 
 impl<T> State<T> {
-    /// Claims some of the next groups into the first places, and returns how many: 0 only if no
-    /// group is eligible.
-    #[inline(always)]
-    fn claim_run(
-        &mut self,
-        submissions: &Submissions<T>,
-        claimed: &mut [Option<GroupRef<T>>],
-    ) -> usize {
-        match self.lanes.pop_run(claimed) {
-            0 => self.claim_ranked(submissions, claimed),
-            n => n,
-        }
-    }
-
     /// Claims one group after the other, until the rest of the line is in order again. With
     /// several lanes or levels it does not check for that.
     #[inline(never)]
@@ -301,21 +273,40 @@ impl<T> State<T> {
         claimed.len()
     }
 
+    /// Claims the next groups into the first places, and returns how many: fewer only if no
+    /// more are eligible.
+    #[inline(always)]
+    fn claim_all(
+        &mut self,
+        submissions: &Submissions<T>,
+        claimed: &mut [Option<GroupRef<T>>],
+    ) -> usize {
+        let mut n = 0;
+        while n < claimed.len() {
+            n += match self.lanes.pop_run(&mut claimed[n..]) {
+                0 => self.claim_ranked(submissions, &mut claimed[n..]),
+                run => run,
+            };
+            if self.lanes.has_eligible() {
+                continue;
+            }
+            if !submissions.has_some() {
+                break;
+            }
+            self.collect(submissions);
+        }
+        n
+    }
+
     /// Claims the next group, if there is one.
     #[inline(never)]
     pub(super) fn claim(&mut self) -> Option<GroupRef<T>> {
         let (group, lane, tiered) = self.lanes.pop()?;
         if tiered {
-            self.claimed_in_tier(&group, lane);
+            group.lock().flags |= STARTED;
+            self.lanes.update(lane);
         }
         Some(group)
-    }
-
-    #[cold]
-    fn claimed_in_tier(&mut self, group: &GroupRef<T>, lane: u32) {
-        let mut mailbox = group.lock();
-        mailbox.flags |= STARTED;
-        self.lanes.update(lane);
     }
 }
 
@@ -335,17 +326,7 @@ impl<T> Shared<T> {
     #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock_to_claim();
-        let mut n = 0;
-        while n < claimed.len() {
-            n += state.claim_run(&self.submissions, &mut claimed[n..]);
-            if state.lanes.has_eligible() {
-                continue;
-            }
-            if !self.submissions.has_some() {
-                break;
-            }
-            state.collect(&self.submissions);
-        }
+        let n = state.claim_all(&self.submissions, claimed);
         if state.receives.is_empty() {
             drop(state);
         } else {

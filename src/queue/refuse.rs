@@ -5,7 +5,6 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
 use crate::semaphore::TryAcquireError;
-use crate::shown::shows;
 
 /// Why a lane, a group or a caller of a scheduler could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +17,11 @@ pub enum LaneError {
 
 /// A message that was refused, and why.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SendError<T> {
+pub struct SendError<T, R = SendReason> {
     /// The message.
     pub message: T,
     /// The reason.
-    pub reason: SendReason,
+    pub reason: R,
 }
 
 /// Why a message was refused.
@@ -212,12 +211,16 @@ impl<T> SendError<[T; 1]> {
     }
 }
 
-shows! {
-    /// Without the message, so that `unwrap` works for every message type.
-    impl<T> SendError<T>, |error| reason: error.reason
+/// Without the message, so that `unwrap` works for every message type.
+impl<T, R: fmt::Debug> fmt::Debug for SendError<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
 }
 
-impl<T> fmt::Display for SendError<T> {
+impl<T, R: fmt::Display> fmt::Display for SendError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not sent: {}", self.reason)
     }
@@ -278,7 +281,7 @@ impl fmt::Display for NoMore {
 }
 
 impl Error for LaneError {}
-impl<T> Error for SendError<T> {}
+impl<T, R: fmt::Debug + fmt::Display> Error for SendError<T, R> {}
 impl Error for SendReason {}
 impl Error for TryReceive {}
 impl Error for NoTurn {}

@@ -1,6 +1,6 @@
 //! Room that is reserved for a later message.
 
-use crate::group::{Admitted, CLOSED};
+use crate::group::CLOSED;
 use crate::shown::shows;
 use crate::wait::Wait;
 
@@ -66,8 +66,7 @@ impl<T> Conversation<T> {
     /// [`SendReason`], if there is none.
     pub fn try_reserve(&self) -> Result<Reserved<'_, T>, SendReason> {
         let mut granted = Granted::default();
-        let parts = granted.parts.insert(Admitted::default());
-        admit((&self.pin, None), 1, parts)?;
+        admit((&self.pin, None), 1, &mut granted.parts)?;
         granted.permits = self.pin.queue().capacity.take(1)?;
         self.keep(granted)
     }
@@ -93,8 +92,10 @@ impl<T> Reserved<'_, T> {
     /// [`SendError`] with the message, if the queue has been closed meanwhile.
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let pin = &self.conversation.pin;
-        pin.queue()
-            .send_one_granted((pin, None), message, self.granted, ())
+        let sent = pin
+            .queue()
+            .send_granted((pin, None), [message], self.granted, ());
+        sent.map_err(SendError::single)
     }
 }
 

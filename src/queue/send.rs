@@ -5,8 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, CLOSED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED,
-    TIERED,
+    Admitted, BOUNDED, BUMPED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -14,7 +13,6 @@ use crate::sync::Ordering;
 
 use super::GroupRef;
 use super::bounds::{Granted, admit};
-use super::capacity::Permits;
 use super::handles::Conversation;
 use super::messages::Messages;
 use super::refuse::{SendError, SendReason};
@@ -60,8 +58,18 @@ impl<T> Conversation<T> {
     ///
     /// Like [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
-        let messages = Vec::from_iter(messages);
-        self.pin.queue().send_new((&self.pin, None), messages, ())
+        let (queue, to) = (self.pin.queue(), (&*self.pin, None));
+        let mut messages = Vec::from_iter(messages);
+        if !self.pin.is_limited() {
+            match queue.append(to, messages, None) {
+                Ok(posted) => {
+                    queue.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => messages = back,
+            }
+        }
+        queue.send_new(to, messages, ())
     }
 }
 
@@ -121,7 +129,7 @@ impl<T> Shared<T> {
     }
 
     /// Sends in the plain case, if a permit is free or none is needed; otherwise returns the
-    /// message.
+    /// message. Calls `queue` only if it needs it, since the queue is on another cache line.
     #[inline(always)]
     pub(crate) fn send_at_once<'a>(
         group: &GroupRef<T>,
@@ -132,8 +140,16 @@ impl<T> Shared<T> {
         T: 'a,
     {
         let group = group.local();
+        let mut mailbox = group.lock();
         let permitted = || !group.is_limited() || queue().capacity.take_one();
-        Self::send_plainly(&group, &queue, message, permitted, |_, _| ())
+        if !mailbox.sends_plainly() || !permitted() {
+            return Err(message);
+        }
+        group.append(&mut mailbox, message);
+        if mailbox.phase != Phase::Idle {
+            return Ok(Posted::Kept);
+        }
+        Ok(queue().submit(&group, &mut mailbox, false))
     }
 
     /// Sends a message that could not be sent at once and has no permit yet.
@@ -157,14 +173,10 @@ impl<T> Shared<T> {
         message: M,
         held: H,
     ) -> Result<(), SendError<M>> {
-        if !to.0.is_limited() {
-            return self.send_granted(to, message, Granted::default(), held);
-        }
         let (messages, mut granted, mut serve) =
             (message.as_ref().len(), Granted::default(), false);
-        let parts = granted.parts.insert(Admitted::default());
-        let taken = admit(to, messages, parts);
-        let sent = match taken.and_then(|()| self.permits(to.0, messages, &mut serve)) {
+        let taken = admit(to, messages, &mut granted.parts);
+        let sent = match taken.and_then(|()| self.capacity.take_locked(messages, &mut serve)) {
             Ok(permits) => {
                 granted.permits = permits;
                 self.send_granted(to, message, granted, held)
@@ -181,100 +193,17 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// [`send_granted`](Self::send_granted) for one message.
-    #[inline(always)]
-    pub(crate) fn send_one_granted<H>(
-        &self,
-        to: (&GroupRef<T>, Option<u32>),
-        message: T,
-        granted: Granted<'_>,
-        held: H,
-    ) -> Result<(), SendError<T>> {
-        let sent = self.send_granted(to, [message], granted, held);
-        sent.map_err(SendError::single)
-    }
-
-    /// Sends messages that have their room in the queue, in a tier if one is given.
+    /// Sends messages that have their room, in a tier if one is given. `held` is dropped when
+    /// they have their places.
     #[inline(always)]
     pub(crate) fn send_granted<M: Messages<T>, H>(
-        &self,
-        (group, tier): (&GroupRef<T>, Option<u32>),
-        message: M,
-        granted: Granted<'_>,
-        held: H,
-    ) -> Result<(), SendError<M>> {
-        let mut mailbox = group.lock();
-        let plain = tier.is_none() && !message.as_ref().is_empty();
-        if !plain || !mailbox.sends_plainly() {
-            drop(mailbox);
-            return self.send_special((group, tier), message, granted, held);
-        }
-        message.append_to(group, &mut mailbox);
-        granted.permits.keep();
-        if mailbox.phase == Phase::Idle {
-            let posted = self.submit(group, &mut mailbox, false);
-            drop((mailbox, held));
-            self.posted(posted);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn permits(
-        &self,
-        group: &GroupRef<T>,
-        messages: usize,
-        serve: &mut bool,
-    ) -> Result<Permits<'_>, SendReason> {
-        let taken = self.capacity.take_locked(messages, serve);
-        taken.map_err(|reason| match group.lock().flags & CLOSED {
-            0 => reason,
-            _ => SendReason::Closed,
-        })
-    }
-
-    /// Calls `queue` only if it needs it, since the queue is on another cache line. `note`
-    /// looks at the group when the message is its last.
-    #[inline(always)]
-    pub(super) fn send_plainly<'a>(
-        group: &GroupRef<T>,
-        queue: impl Fn() -> &'a Self,
-        message: T,
-        permitted: impl FnOnce() -> bool,
-        note: impl FnOnce(&Group<T>, &Mailbox<T>),
-    ) -> Result<Posted, T>
-    where
-        T: 'a,
-    {
-        let mut mailbox = group.lock();
-        if !mailbox.sends_plainly() || !permitted() {
-            return Err(message);
-        }
-        group.append(&mut mailbox, message);
-        note(group, &mailbox);
-        if mailbox.phase != Phase::Idle {
-            return Ok(Posted::Kept);
-        }
-        Ok(queue().submit(group, &mut mailbox, false))
-    }
-
-    /// Sends messages that have their room in the queue, by every rule, as an event in which
-    /// `held` is dropped.
-    #[cold]
-    fn send_special<M: Messages<T>, H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: M,
         mut granted: Granted<'_>,
         held: H,
     ) -> Result<(), SendError<M>> {
-        let asked = granted.parts.is_some();
-        let parts = granted.parts.get_or_insert_default();
-        if !asked && let Err(reason) = admit(to, message.as_ref().len(), parts) {
-            drop(held);
-            return Err(SendError { message, reason });
-        }
-        let message = match self.send_bounded(to, message, parts) {
+        let message = match self.append(to, message, Some(&mut granted.parts)) {
             Ok(posted) => {
                 granted.permits.keep();
                 drop(held);
@@ -289,7 +218,7 @@ impl<T> Shared<T> {
                 let reason = SendReason::Closed;
                 return Err(SendError { message, reason });
             }
-            self.put(state, to, message, parts)
+            self.put(state, to, message, &mut granted.parts)
         });
         if sent.is_ok() {
             granted.permits.keep();
@@ -297,20 +226,28 @@ impl<T> Shared<T> {
         sent
     }
 
-    /// Sends if only capacities make the send special; otherwise returns the message.
-    fn send_bounded<M: Messages<T>>(
+    /// Appends messages, if nothing but capacities makes that special; otherwise returns them.
+    /// `parts` is their room in the group and lane, if they have asked for it.
+    #[inline(always)]
+    fn append<M: Messages<T>>(
         &self,
         (group, tier): (&GroupRef<T>, Option<u32>),
         message: M,
-        parts: &mut Admitted,
+        parts: Option<&mut Admitted>,
     ) -> Result<Posted, M> {
         let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
-        let special = mailbox.flags & (SEND_SPECIAL & !BOUNDED) != 0;
-        if special || tier.is_some() || messages == 0 || !mailbox.appends() {
+        let special = match parts {
+            Some(_) => SEND_SPECIAL & !BOUNDED,
+            None => SEND_SPECIAL,
+        };
+        let plain = mailbox.flags & special == 0 && mailbox.appends();
+        if !plain || tier.is_some() || messages == 0 {
             return Err(message);
         }
         message.append_to(group, &mut mailbox);
-        mailbox.bring_in(parts, messages);
+        if let Some(parts) = parts {
+            mailbox.bring_in(parts, messages);
+        }
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }

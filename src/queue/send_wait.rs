@@ -96,7 +96,8 @@ impl<T> Conversation<T> {
     pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
         self.when_there_is_room(1, message, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);
-            by.pin.queue().send_one_granted(to, message, granted, ())
+            let sent = by.pin.queue().send_granted(to, [message], granted, ());
+            sent.map_err(SendError::single)
         })
     }
 

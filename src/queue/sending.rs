@@ -3,15 +3,19 @@
 //! Invariant: what is to be sent stays in its wait, with the room granted to it, until no user
 //! code can panic any more.
 
+use std::future::Future;
 use std::mem::take;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use crate::semaphore::{Acquire, Semaphore, TryAcquireError};
+use crate::group::{GROUP, LANE};
+use crate::semaphore::{Acquire, AcquireError, Semaphore, TryAcquireError};
 use crate::shown::shows;
+use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, sealed};
 
-use super::bounds::{Admission, Bound, Granted};
+use super::bounds::{Bound, Granted};
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
@@ -22,11 +26,13 @@ pub struct Sending<'a, O, M, R> {
     pending: Option<(O, M)>,
     capacity: &'a Capacity,
     messages: usize,
-    /// `None` if there is always room, and once it has its permits.
+    /// What it waits for: `GROUP`, then `LANE`, and beyond both the queue.
+    which: usize,
+    /// The wait for the group or the lane.
+    part: Option<Wait<Acquire<Arc<Semaphore>>>>,
+    /// That for the queue: `None` if there is always room, and once it has its permits.
     request: Option<Acquire<&'a Semaphore>>,
-    permits: Permits<'a>,
-    /// What it waits for before the queue.
-    admission: Admission,
+    granted: Granted<'a>,
     steps: Steps<'a, O, M, R>,
     asleep: bool,
 }
@@ -92,9 +98,10 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             pending: Some(pending),
             capacity,
             messages,
+            which: GROUP,
+            part: None,
             request: permits.map(|permits| Semaphore::request(permits, number(messages))),
-            permits: Permits::default(),
-            admission: Admission::new(),
+            granted: Granted::default(),
             steps,
             asleep: false,
         })
@@ -114,7 +121,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     /// Sends it with these permits; it has everything else that it needs.
     fn send_with(&mut self, permits: Permits<'a>) -> R {
         self.unblock();
-        self.permits = permits;
+        self.granted.permits = permits;
         self.request = None;
         self.send()
     }
@@ -124,11 +131,35 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             (self.steps.prepare)(by);
         }
         let (by, message) = self.pending();
-        let granted = Granted {
-            permits: take(&mut self.permits),
-            parts: Some(take(&mut self.admission.admitted)),
-        };
-        (self.steps.send)(by, message, granted)
+        (self.steps.send)(by, message, take(&mut self.granted))
+    }
+
+    /// Whether it may have to wait for the group or the lane.
+    fn may_wait_for_parts(&self) -> bool {
+        self.which <= LANE && self.capacity.has_parts()
+    }
+
+    fn poll_parts(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendReason>> {
+        while let Some((by, _)) = &mut self.pending
+            && self.which <= LANE
+        {
+            if self.part.is_none() {
+                let ask = |bound| Wait::new(Semaphore::request(bound, number(self.messages)));
+                self.part = (self.steps.bound)(by, self.which).map(ask);
+            }
+            if let Some(part) = &mut self.part {
+                let answer = ready!(Pin::new(part).poll(cx));
+                self.part = None;
+                match answer {
+                    Ok(permit) => self.granted.parts[self.which] = Some(permit),
+                    // The capacity is no more: looks again.
+                    Err(AcquireError::Closed) => continue,
+                    Err(above) => return Poll::Ready(Err(TryAcquireError::from(above).into())),
+                }
+            }
+            self.which += 1;
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Tells the pause. Whether to give up.
@@ -155,7 +186,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     type Output = R;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        if self.admission.may_wait(self.capacity) {
+        if self.may_wait_for_parts() {
             return None;
         }
         if let Some(send) = self.steps.at_once {
@@ -174,7 +205,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
                 Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
             };
         }
-        if self.admission.may_wait(self.capacity) {
+        if self.may_wait_for_parts() {
             return None;
         }
         if let Some(send) = self.steps.at_once {
@@ -186,17 +217,12 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.admission.may_wait(self.capacity)
-            && let Some((by, _)) = &mut self.pending
-            && let Err(reason) = ready!(self.admission.poll(
-                cx,
-                |which| (self.steps.bound)(by, which),
-                self.messages
-            ))
+        if self.may_wait_for_parts()
+            && let Err(reason) = ready!(self.poll_parts(cx))
         {
             return Poll::Ready(self.leave(reason));
         }
-        self.admission.is_over();
+        self.which = LANE + 1;
         if let Some(send) = self.steps.at_once.take()
             && let Some(sent) = self.send_at_once(send)
         {
@@ -222,8 +248,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if let Some(request) = &mut self.request {
             request.cancel();
         }
-        self.permits = Permits::default();
-        self.admission.cancel();
+        (self.part, self.granted) = (None, Granted::default());
     }
 
     fn block(&mut self, waker: &Waker) {

@@ -4,7 +4,7 @@ use crate::error::OutOfRange;
 use crate::group::of_bound;
 use crate::limit::Limit;
 
-use super::bounds::checked;
+use super::capacity::checked;
 use super::handles::{Change, Conversation, Group};
 use super::lane::Lane;
 use super::observers::own_capacity;

@@ -163,10 +163,10 @@ impl<T> Shared<T> {
     ) -> Posted {
         if !mailbox.stands_plainly() {
             if !mailbox.has_room() {
-                return self.block(mailbox, unit);
+                return self.submit_rarely(None, mailbox, unit);
             }
             let another = group.another(mailbox);
-            return self.submit_bumped(another, mailbox, unit);
+            return self.submit_rarely(Some(another), mailbox, unit);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
@@ -176,20 +176,22 @@ impl<T> Shared<T> {
         posted
     }
 
-    /// [`submit`](Self::submit) for a bumped group.
+    /// [`submit`](Self::submit) for a bumped group, or for one without room, which is `None`.
     #[cold]
-    fn submit_bumped(&self, group: GroupRef<T>, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
+    fn submit_rarely(
+        &self,
+        group: Option<GroupRef<T>>,
+        mailbox: &mut Mailbox<T>,
+        unit: bool,
+    ) -> Posted {
+        if group.is_none() {
+            mailbox.phase = Phase::Blocked;
+            mailbox.ticket = self.submissions.number();
+            return self.return_unit(mailbox, unit);
+        }
         mailbox.phase = Phase::Ready;
-        let token = Token::of(Some(group), mailbox, unit);
+        let token = Token::of(group, mailbox, unit);
         self.submissions.post_bumped(token, mailbox)
-    }
-
-    /// [`submit`](Self::submit) for a group without room.
-    #[cold]
-    fn block(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
-        mailbox.phase = Phase::Blocked;
-        mailbox.ticket = self.submissions.number();
-        self.return_unit(mailbox, unit)
     }
 
     /// Returns a unit of the lane's cap alone, if there is one.

@@ -274,8 +274,9 @@ impl<T> State<T> {
             mailbox.phase = Phase::Ended;
             self.sent_to_ended += group.sent(mailbox);
             self.groups.remove(group, mailbox);
-            self.lanes.remove_group(mailbox.lane.key());
-            self.let_go_of_bound(mailbox.lane.key());
+            if self.lanes.remove_group(mailbox.lane.key()) {
+                self.lane_bounds.remove(&lane);
+            }
         } else if idle {
             mailbox.close_up();
         }
@@ -362,12 +363,5 @@ impl<T> State<T> {
             _ = mailbox.set_bound(group.waiting(), LANE, new.clone());
         }
         changed
-    }
-
-    /// A group or a handle of the lane has gone; the lane goes with the last of them.
-    pub(super) fn let_go_of_bound(&mut self, lane: LaneKey) {
-        if !self.lane_bounds.is_empty() && self.lanes.get(lane).is_none() {
-            self.lane_bounds.remove(&lane.index());
-        }
     }
 }

@@ -28,6 +28,11 @@ fn slab_at<T>(generation: u32) -> Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Whether the value that `key` names is still there.
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        self.get(key).is_some()
+    }
+
     /// Checks the numbered invariants of the file that can be seen from the state.
     fn check(&self) {
         let (mut empty, mut len) = (Vec::new(), 0);

@@ -158,7 +158,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
         "a_cached_permit_brings_what_was_done_before_it",
         None,
         || {
-            let cache = Arc::new(PermitCache::new(1).unwrap());
+            let cache = Arc::new(PermitCache::new(1, 1));
             // The first opens the word, the second takes what is available.
             assert!(cache.permits().take(1) && !cache.put(thread_number(), 1));
             cache.take(1, &mut false).unwrap();
