@@ -51,7 +51,7 @@ pub(super) fn admit<T>(
         return Err(SendReason::Closed);
     }
     mailbox.check_tier(tier, outstanding)?;
-    if mailbox.flags & BOUNDED == 0 || messages == 0 {
+    if mailbox.flags & BOUNDED == 0 {
         return Ok(());
     }
     let mut bounds = [mailbox.bound(GROUP), mailbox.bound(LANE)];
