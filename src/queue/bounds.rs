@@ -51,20 +51,27 @@ pub(super) fn admit<T>(
         return Err(SendReason::Closed);
     }
     mailbox.check_tier(tier, outstanding)?;
-    if mailbox.flags & BOUNDED == 0 || messages == 0 {
+    if mailbox.flags & BOUNDED == 0 {
         return Ok(());
     }
-    let mut bounds = [mailbox.bound(GROUP), mailbox.bound(LANE)];
+    let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
     drop(mailbox);
-    // If the lane is full, do not take the group's permits even for a moment.
-    let full = |bound: &Arc<Semaphore>| bound.available() < n.into();
-    let [own_is_full, lane_is_full] = bounds.each_ref().map(|it| it.as_ref().is_some_and(full));
-    let mut order = [GROUP, LANE];
-    if lane_is_full && !own_is_full {
-        order.reverse();
+    let full = |bound: &Semaphore| messages > 0 && bound.available() < n.into();
+    if let (Some(own), Some(lane)) = (&own, &lane)
+        && full(lane)
+    {
+        // Nothing is taken even for a moment, so that the others who ask are not refused.
+        if full(own) {
+            return Err(match (1..n).contains(&own.limit()) {
+                true => SendReason::AboveCapacity,
+                false => SendReason::GroupFull,
+            });
+        }
+        take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
+        return take(group, GROUP, Some(Arc::clone(own)), n, admitted);
     }
-    let mut each = order.into_iter();
-    each.try_for_each(|which| take(group, which, bounds[which].take(), n, admitted))
+    take(group, GROUP, own, n, admitted)?;
+    take(group, LANE, lane, n, admitted)
 }
 
 /// Takes permits of one capacity: `bound`, or its replacement if `bound` is closed.
