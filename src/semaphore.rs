@@ -269,8 +269,7 @@ impl Semaphore {
     ///
     /// If `limit` is above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: u32) -> Result<(), OutOfRange> {
-        OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-        self.change_limit(0, |_| Ok(limit))
+        self.change_limit(0, |_| limit)
     }
 
     /// Adds `by` to the limit, as one step with all other changes of it: no two
@@ -280,11 +279,7 @@ impl Semaphore {
     ///
     /// If the limit would be above [`Limit::MAX`]; nothing has changed.
     pub fn raise(&self, by: u32) -> Result<(), OutOfRange> {
-        self.change_limit(0, |limit| {
-            let limit = limit.saturating_add(by);
-            OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-            Ok(limit)
-        })
+        self.change_limit(0, |limit| limit.saturating_add(by))
     }
 
     /// Takes `by` from the limit, to 0 at the least, which is a pause. As
