@@ -43,7 +43,7 @@ fn a_mode_that_spilled_is_given_back_from_there() {
     let mut lock = IntentLock::new();
     lock.word = Word::with_held(Is, 0xFFFF);
     let guard = lock.lock(Is).wait();
-    assert_eq!(guard.own().place, Place::Spill);
+    assert_eq!(guard.place, Place::Spill);
     let held = guard.into_held();
     for _ in 0..0xFFFF {
         lock.release(Is, Place::Word);
