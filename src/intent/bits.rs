@@ -63,17 +63,13 @@ const fn closer() -> [u64; 6] {
 
 const fn against() -> [u64; 6] {
     let mut against = [0; 6];
-    let mut i = 0;
-    while i < 6 {
-        let mode = Mode::ALL[i];
-        let mut j = 0;
-        while j < 6 {
-            if !mode.compatible(Mode::ALL[j]) {
-                against[mode as usize] |= FIELD[Mode::ALL[j] as usize];
-            }
-            j += 1;
+    let mut pair = 0;
+    while pair < 36 {
+        let (mode, other) = (Mode::ALL[pair / 6], Mode::ALL[pair % 6]);
+        if !mode.compatible(other) {
+            against[mode as usize] |= FIELD[other as usize];
         }
-        i += 1;
+        pair += 1;
     }
     against
 }

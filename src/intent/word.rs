@@ -17,15 +17,6 @@ use crate::turnstile::{self, Released};
 pub(super) type Word = turnstile::Word<OVERTAKINGS>;
 
 impl Word {
-    /// With so many holders of a mode already.
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(super) fn with_held(mode: Mode, count: u64) -> Self {
-        Self::new(
-            count * ONE[mode as usize],
-            super::IntentLock::DEFAULT_BYPASS,
-        )
-    }
-
     /// Whether the stripes are open, seen by one who is in one.
     #[inline]
     pub(super) fn is_open_still(&self) -> bool {

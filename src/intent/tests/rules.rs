@@ -4,9 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::super::stripes::PATIENCE;
-use super::super::word::Word;
 use super::super::{Guard, IntentLock, NotWeaker, Place, WaiterState};
-use super::{forms, is_idle, poll};
+use super::{forms, is_idle, poll, with_held};
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::modes::Mode::{Is, Ix, S, Six, U, X};
@@ -223,8 +222,7 @@ fn no_trace_of_who_gave_up() {
 #[test]
 fn a_full_count_spills() {
     for mode in [Is, Ix, S] {
-        let mut lock = IntentLock::new();
-        lock.word = Word::with_held(mode, 0xFFFF);
+        let lock = with_held(mode, 0xFFFF);
         let mut guards: Vec<_> = (0..3).map(|_| lock.lock(mode).wait()).collect();
         assert!(
             guards
@@ -253,8 +251,7 @@ fn a_full_count_spills() {
 
 #[test]
 fn a_downgrade_spills_too() {
-    let mut lock = IntentLock::new();
-    lock.word = Word::with_held(Is, 0xFFFF);
+    let lock = with_held(Is, 0xFFFF);
     let mut guard = lock.lock(S).wait();
     guard.downgrade(Is).unwrap();
     assert_eq!(guard.place, Place::Spill);
