@@ -305,7 +305,9 @@ impl Semaphore {
     /// asks later. Permits that are out, or granted and not yet collected, stay
     /// valid, and are given back as usual.
     pub fn close(&self) {
-        self.close_queue();
+        let session = self.queue.lock();
+        self.word.close();
+        self.refuse_queued(session);
     }
 
     /// Whether it is closed.
@@ -317,7 +319,8 @@ impl Semaphore {
     /// What [`acquire`](Self::acquire) waits with.
     #[track_caller]
     pub(crate) fn request<S: Deref<Target = Self>>(semaphore: S, count: u32) -> Acquire<S> {
-        Acquire::new(semaphore, Claim::new(count, Location::caller()))
+        let made_at = Location::caller();
+        Acquire::new(semaphore, Claim { count, made_at })
     }
 
     /// Takes `count` permits at once, there or not: what is missing is a debt.
@@ -374,7 +377,7 @@ impl Semaphore {
             return Ok(());
         }
         let made_at = Location::caller();
-        match self.try_exactly(&mut Claim::new(count, made_at)) {
+        match self.try_exactly(&mut Claim { count, made_at }) {
             Admission::Granted(()) => Ok(()),
             Admission::NotNow => Err(TryAcquireError::NoPermits),
             Admission::Refused(error) => Err(error.into()),

@@ -29,13 +29,6 @@ pub(crate) struct Claim {
     pub(super) made_at: &'static Location<'static>,
 }
 
-impl Claim {
-    #[inline]
-    pub(super) fn new(count: u32, made_at: &'static Location<'static>) -> Self {
-        Self { count, made_at }
-    }
-}
-
 impl turnstile::Claim for Claim {
     /// Permits.
     type Sum = u64;
@@ -262,15 +255,8 @@ impl Semaphore {
         lowered.expect("no higher than it was");
     }
 
-    /// Refuses everybody in the queue.
-    pub(super) fn close_queue(&self) {
-        let session = self.queue.lock();
-        self.word.close();
-        self.refuse_queued(session);
-    }
-
     /// Dismisses whoever can have nothing any more, and serves the rest.
-    fn refuse_queued(&self, mut session: Session<'_, Queue>) {
+    pub(super) fn refuse_queued(&self, mut session: Session<'_, Queue>) {
         let refused = |queue: &Queue, claim: Claim| self.refusal(queue, claim).is_some();
         let those = session
             .iter()
