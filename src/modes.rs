@@ -148,6 +148,7 @@ impl Mode {
 }
 
 /// The join of two of which any may be missing.
+#[inline]
 pub(crate) fn joined(one: Option<Mode>, other: Option<Mode>) -> Option<Mode> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.join(other)),
