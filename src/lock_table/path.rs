@@ -102,16 +102,11 @@ impl<K: Resource> Path<K> {
             self.steps.push(step);
         }
         self.steps[first..].reverse();
-        let mut depth = above.map_or(0, |above| self.steps[above].depth + 1);
+        let depth = above.map_or(0, |above| self.steps[above].depth + 1);
         for (at, step) in (first..).zip(&mut self.steps[first..]) {
-            if let Some(held) = step.hold.map(|id| holds.slots.get(id))
-                && held.is_real()
-            {
-                depth = held.depth;
-            }
-            (step.depth, step.parent) = (depth, above.map(|above| above as u32));
+            step.depth = depth + (at - first) as u32;
+            step.parent = above.map(|above| above as u32);
             above = Some(at);
-            depth += 1;
         }
         let step = &mut self.steps[above.expect("the resource itself")];
         let (asked, count) = step.asked.unwrap_or((mode, 0));
