@@ -109,10 +109,11 @@ pub struct TierGate {
 
 /// A place in a tier: outstanding from [`TierGate::join`] until it is dropped, wherever that is. It
 /// belongs to no thread: one that is kept by a supervisor holds its tier although the worker died.
+/// It holds its gate by a handle, or by reference.
 ///
 /// Dropping it leaves the gate, or cancels if it has not entered: neither ever stalls the gate.
 #[must_use = "a ticket that is dropped has left"]
-pub struct Ticket<G: Handle = TierGate> {
+pub struct Ticket<G: Borrow<TierGate> = TierGate> {
     gate: G,
     tier: u32,
     entered: bool,
@@ -121,19 +122,6 @@ pub struct Ticket<G: Handle = TierGate> {
     /// Here and not in the wait, which may be forgotten.
     position: Option<crate::wait::Ticket>,
 }
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A way to hold a gate: by a handle, or by reference. Closed, so that it leads to the same gate
-/// whenever it is followed.
-pub trait Handle: Borrow<TierGate> + Unpin + sealed::Sealed {}
-
-impl sealed::Sealed for TierGate {}
-impl Handle for TierGate {}
-impl sealed::Sealed for &TierGate {}
-impl Handle for &TierGate {}
 
 /// What a gate looks like at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +196,7 @@ impl TierGate {
     }
 }
 
-impl<G: Handle> Ticket<G> {
+impl<G: Borrow<TierGate>> Ticket<G> {
     fn join(gate: G, tier: u32) -> Self {
         let shared = &gate.borrow().shared;
         if shared.word.join(tier) != Fast::Done {
@@ -248,7 +236,7 @@ impl<G: Handle> Ticket<G> {
     /// A wait that is dropped or times out changes nothing: the ticket stays outstanding and can
     /// try again.
     pub fn enter(&mut self) -> Wait<impl Op<Output = ()>> {
-        Wait::new(Enter::new(self))
+        Wait::new(Enter { ticket: self })
     }
 
     /// Enters if its tier is open and does not drain; whether it is inside now.
@@ -256,7 +244,7 @@ impl<G: Handle> Ticket<G> {
     #[must_use = "whether it has entered"]
     pub fn try_enter(&mut self) -> bool {
         if self.enter_fast() == Fast::Slow {
-            self.enter_locked();
+            self.enter_locked(None);
         }
         self.entered
     }
@@ -284,7 +272,7 @@ impl<G: Handle> Ticket<G> {
             };
             next.entered = match fast {
                 Fast::Done => same,
-                _ => self.leave_locked(Some(next.tier)),
+                _ => self.shared().leave_locked(self.tier, Some(next.tier)),
             };
             if next.entered {
                 next.leave_line();
@@ -317,7 +305,7 @@ impl<G: Handle> Ticket<G> {
     }
 }
 
-impl<G: Handle> Drop for Ticket<G> {
+impl<G: Borrow<TierGate>> Drop for Ticket<G> {
     #[inline]
     fn drop(&mut self) {
         self.leave_line();
@@ -326,10 +314,10 @@ impl<G: Handle> Drop for Ticket<G> {
         }
         if self.entered {
             if self.shared().word.leave() != Fast::Done {
-                self.leave_locked(None);
+                self.shared().leave_locked(self.tier, None);
             }
         } else if self.shared().word.cancel(self.tier) != Fast::Done {
-            self.cancel_locked();
+            self.shared().cancel_locked(self.tier);
         }
     }
 }
@@ -351,7 +339,7 @@ impl fmt::Debug for TierGate {
     }
 }
 
-impl<G: Handle> fmt::Debug for Ticket<G> {
+impl<G: Borrow<TierGate>> fmt::Debug for Ticket<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ticket")
             .field("tier", &self.tier)

@@ -69,11 +69,11 @@ pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::bits::OPEN;
 use self::claim::{Claim, Elsewhere};
-use self::stripes::{Left, Stripes};
+use self::stripes::Stripes;
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::sync::const_fn;
+use crate::sync::{Apart, const_fn};
 use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
 
@@ -150,7 +150,8 @@ pub(crate) enum Place {
 /// ```
 pub struct IntentLock {
     word: Word,
-    stripes: Option<Stripes>,
+    /// Only read, so not on the word's line.
+    stripes: Apart<Option<Stripes>>,
     queue: Guarded<WaitQueue<Self>>,
 }
 
@@ -171,8 +172,8 @@ impl IntentLock {
         #[must_use]
         pub fn new() -> Self {
             Self {
-                word: Word::new(0),
-                stripes: None,
+                word: Word::new(0, Self::DEFAULT_BYPASS),
+                stripes: Apart(None),
                 queue: Guarded::new(WaitQueue::new(Elsewhere([0; 3]))),
             }
         }
@@ -226,8 +227,8 @@ impl IntentLock {
 
     fn striped_with(stripes: usize, wide: Mode) -> Self {
         Self {
-            word: Word::new(OPEN),
-            stripes: Some(Stripes::new(stripes, wide)),
+            word: Word::new(OPEN, Self::DEFAULT_BYPASS),
+            stripes: Apart(Some(Stripes::new(stripes, wide))),
             ..Self::new()
         }
     }
@@ -235,7 +236,7 @@ impl IntentLock {
     /// The same with another bound on overtaking. Bounds above 511 count as that.
     #[must_use]
     pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
-        self.word.0.set_bypass(bypass);
+        self.word.set_bypass(bypass);
         self
     }
 
@@ -263,13 +264,7 @@ impl IntentLock {
     /// If not.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
-        Ok(Guard::of(self, mode, self.try_now(mode)?))
-    }
-
-    #[inline]
-    fn try_now(&self, mode: Mode) -> Result<Place, WouldBlock> {
-        let place = self.take(mode).or_else(|| self.take_exactly(mode));
-        place.ok_or(WouldBlock)
+        Self::try_lock_owned(self, mode)
     }
 
     /// Takes without the lock, if that can be.
@@ -292,26 +287,22 @@ impl IntentLock {
 
     #[inline]
     fn take_in_stripe(&self, mode: Mode) -> Option<Place> {
-        let stripes = self.stripes.as_ref().filter(|stripes| stripes.take(mode))?;
+        let stripes = self.stripes.0.as_ref();
+        let stripes = stripes.filter(|stripes| stripes.take(mode))?;
         let stripe = stripes.own();
         let room = stripes.enter(stripe, mode);
         if room && self.word.is_open_still() {
             return Some(Place::Stripe(stripe));
         }
-        self.leave_stripe(stripes, stripe, mode);
-        None
-    }
-
-    #[inline]
-    fn leave_stripe(&self, stripes: &Stripes, stripe: u32, mode: Mode) {
-        if stripes.leave(stripe, mode) == Left::Marked {
+        if stripes.leave(stripe, mode) == Released::Serve {
             self.serve();
         }
+        None
     }
 
     #[inline(always)]
     fn release(&self, mode: Mode, place: Place) {
-        if place != Place::Word || self.stripes.is_some() {
+        if place != Place::Word || self.stripes.0.is_some() {
             self.release_striped(mode, place);
         } else if self.word.release(mode) == Released::Serve {
             self.serve();
@@ -321,33 +312,23 @@ impl IntentLock {
     /// Apart, to keep what is done without stripes short.
     #[inline(never)]
     fn release_striped(&self, mode: Mode, place: Place) {
-        match (place, &self.stripes) {
-            (Place::Stripe(stripe), Some(stripes)) => self.leave_stripe(stripes, stripe, mode),
+        let released = match (place, &self.stripes.0) {
+            (Place::Stripe(stripe), Some(stripes)) => stripes.leave(stripe, mode),
             (Place::Word, Some(stripes)) => {
-                let released = match stripes.are_wanted(mode) {
-                    true => self.word.release_and_open(mode, stripes.wide()),
-                    false => self.word.release(mode),
-                };
-                if released == Released::Serve {
-                    self.serve();
-                }
+                let released = self.word.release(mode);
+                // Who serves opens the word.
+                let opens = stripes.are_wanted(mode);
+                if opens { Released::Serve } else { released }
             }
-            (Place::PassedOn, _) => {}
-            _ => self.release_spilled(mode),
+            (Place::PassedOn, _) => Released::Done,
+            _ => {
+                self.queue.lock().state.0[mode as usize] -= 1;
+                Released::Serve
+            }
+        };
+        if released == Released::Serve {
+            self.serve();
         }
-    }
-
-    #[cold]
-    fn release_spilled(&self, mode: Mode) {
-        let mut session = self.queue.lock();
-        session.state.0[mode as usize] -= 1;
-        self.serve_queue(session);
-    }
-
-    /// Whether the word alone does not say what can be had.
-    fn is_exact_under_the_lock(&self) -> bool {
-        let bits = self.word.load();
-        bits.is_open() || bits.is_slow()
     }
 }
 
@@ -361,7 +342,7 @@ impl fmt::Debug for IntentLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntentLock")
             .field("word", &self.word.load())
-            .field("stripes", &self.stripes.as_ref().map_or(0, Stripes::len))
+            .field("stripes", &self.stripes.0.as_ref().map_or(0, Stripes::len))
             .field("bypass", &self.word.bypass)
             .finish_non_exhaustive()
     }

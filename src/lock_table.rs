@@ -87,10 +87,10 @@
 //! nothing: nobody else could have been there.
 
 use std::fmt;
-use std::hash::{Hash, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use crate::sync::{Apart, Arc, AtomicBool, Ordering, UnmodelledArc, unique};
-use crate::wait::{Guarded, Session, WakeBatch};
+use crate::wait::{Guarded, WakeBatch};
 
 mod acquire;
 mod deadlock;
@@ -123,13 +123,14 @@ mod tests;
 pub use self::acquire::Lock;
 pub use self::error::{Deadlock, Link, LockError, OwnerId, ReleaseError};
 pub use self::first_free::FirstFree;
+use self::index::spread;
 pub use self::owner::{Owner, Savepoint};
 use self::owners::Owners;
 pub use self::owners::Priority;
 pub use self::queue::Cause;
 use self::shards::Shards;
 pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
-use self::wait_table::{Deferred, Outcome, WaitTable};
+use self::wait_table::{Deferred, WaitTable};
 
 /// How many ancestors a resource may have.
 pub const MAX_DEPTH: usize = 64;
@@ -159,7 +160,6 @@ struct Shared<K, S> {
     owners: Apart<Owners>,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
-    /// As in the wait table; for requests that do not lock it.
     closed: AtomicBool,
 }
 
@@ -198,11 +198,11 @@ impl<K, S> LockTable<K, S> {
     /// Closes the table for good: everybody who waits gets an error, and so does every later
     /// request. What is held stays valid, and can be released and downgraded.
     pub fn close(&self) {
-        // Relaxed: whoever goes to the table learns it under its lock.
+        // Relaxed: whoever begins to wait later has had the lock later, and sees it.
         self.shared.closed.store(true, Ordering::Relaxed);
         self.shared.with_state(|waits, wakes| {
-            for owner in waits.close() {
-                waits.fail(owner, Outcome::Closed, wakes);
+            for owner in waits.waiting() {
+                waits.fail(owner, LockError::Closed, wakes);
             }
         });
     }
@@ -241,13 +241,8 @@ impl<K, S> LockTable<K, S> {
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<UnmodelledArc<Deadlock<K>>> {
-        self.shared
-            .wait_table
-            .lock()
-            .reports
-            .iter()
-            .cloned()
-            .collect()
+        let waits = self.shared.wait_table.lock();
+        waits.reports.iter().cloned().collect()
     }
 
     /// Whether nobody holds or waits for anything: exact as [`len`](Self::len) is.
@@ -266,8 +261,21 @@ impl<K: Clone, S> LockTable<K, S> {
         let mut locked = self.shared.shards.lock_all();
         let (views, owners) = (waits.view(&mut locked), self.shared.owners.0.len());
         drop((locked, waits));
-        let resources = views.into_iter().map(ResourceView::from_shared).collect();
+        // The user's code, with no lock held.
+        let named = |view: ResourceView<UnmodelledArc<K>>| ResourceView {
+            resource: K::clone(&view.resource),
+            holders: view.holders,
+            waiters: view.waiters,
+        };
+        let resources = views.into_iter().map(named).collect();
         Snapshot { resources, owners }
+    }
+}
+
+impl<K: Hash, S: BuildHasher> Shared<K, S> {
+    #[inline]
+    fn hash(&self, resource: &K) -> u64 {
+        spread(self.hasher.hash_one(resource))
     }
 }
 
@@ -278,29 +286,16 @@ impl<K, S> Shared<K, S> {
     }
 
     /// Runs `f` under the lock, then grants what can be granted; then, without the lock, wakes and
-    /// drops.
+    /// drops. If `f` panics it has let nobody in: the user's `Eq` runs before anything changes.
     fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
-        // Declared first, so that it is dropped last, also on unwinding.
-        let mut deferred = Deferred::new();
-        let mut locking = Locking {
-            session: self.wait_table.lock(),
-            deferred: &mut deferred,
-        };
-        let (waits, wakes) = locking.session.parts();
-        f(waits, wakes)
-    }
-}
-
-/// A locked wait table; grants what can be granted before it is unlocked, also on a panic.
-struct Locking<'a, 'w, K> {
-    session: Session<'a, WaitTable<K>>,
-    deferred: &'w mut Deferred<K>,
-}
-
-impl<K> Drop for Locking<'_, '_, K> {
-    fn drop(&mut self) {
-        self.session.repeat(WaitTable::grant_dirty);
-        std::mem::swap(self.deferred, &mut self.session.deferred);
+        let mut session = self.wait_table.lock();
+        let (waits, wakes) = session.parts();
+        let result = f(waits, wakes);
+        session.repeat(WaitTable::grant_dirty);
+        let deferred = std::mem::replace(&mut session.deferred, Deferred::new());
+        drop(session);
+        drop(deferred);
+        result
     }
 }
 

@@ -71,34 +71,33 @@ impl Mode {
     /// the one and then the other.
     #[must_use]
     pub const fn join(self, other: Mode) -> Mode {
-        match (self, other) {
-            (X, _) | (_, X) => X,
-            (Six, _) | (_, Six) => Six,
-            (Ix, S | U) | (S | U, Ix) => Six,
-            (Ix, _) | (_, Ix) => Ix,
-            (U, _) | (_, U) => U,
-            (S, _) | (_, S) => S,
-            (Is, Is) => Is,
+        if self.covers(other) {
+            self
+        } else if other.covers(self) {
+            other
+        } else {
+            // IX beside S or U.
+            Six
         }
     }
 
     /// The strongest mode that is no stronger than either.
     #[must_use]
     pub const fn meet(self, other: Mode) -> Mode {
-        match (self, other) {
-            (X, mode) | (mode, X) => mode,
-            (Six, mode) | (mode, Six) => mode,
-            (Ix, Ix) => Ix,
-            (Ix, _) | (_, Ix) | (Is, _) | (_, Is) => Is,
-            (U, mode) | (mode, U) => mode,
-            (S, S) => S,
+        if self.covers(other) {
+            other
+        } else if other.covers(self) {
+            self
+        } else {
+            // As in `join`.
+            Is
         }
     }
 
     /// Whether this mode is at least as strong as the other, so that its holder need not ask.
     #[must_use]
     pub const fn covers(self, other: Mode) -> bool {
-        self.join(other) as u8 == self as u8
+        other.conflicts() & !self.conflicts() == 0
     }
 
     /// What must be held at least on every ancestor before this mode is asked for.
@@ -145,6 +144,15 @@ impl Mode {
             Six => !Is.bit(),
             X => !0,
         }
+    }
+}
+
+/// The join of two of which any may be missing.
+#[inline]
+pub(crate) fn joined(one: Option<Mode>, other: Option<Mode>) -> Option<Mode> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.join(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -269,8 +269,7 @@ impl Semaphore {
     ///
     /// If `limit` is above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: u32) -> Result<(), OutOfRange> {
-        OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-        self.change_limit(0, |_| Ok(limit))
+        self.change_limit(0, |_| limit)
     }
 
     /// Adds `by` to the limit, as one step with all other changes of it: no two
@@ -280,11 +279,7 @@ impl Semaphore {
     ///
     /// If the limit would be above [`Limit::MAX`]; nothing has changed.
     pub fn raise(&self, by: u32) -> Result<(), OutOfRange> {
-        self.change_limit(0, |limit| {
-            let limit = limit.saturating_add(by);
-            OutOfRange::check("limit", limit, 0, Limit::MAX)?;
-            Ok(limit)
-        })
+        self.change_limit(0, |limit| limit.saturating_add(by))
     }
 
     /// Takes `by` from the limit, to 0 at the least, which is a pause. As
@@ -310,7 +305,9 @@ impl Semaphore {
     /// asks later. Permits that are out, or granted and not yet collected, stay
     /// valid, and are given back as usual.
     pub fn close(&self) {
-        self.close_queue();
+        let session = self.queue.lock();
+        self.word.close();
+        self.refuse_queued(session);
     }
 
     /// Whether it is closed.
@@ -322,7 +319,8 @@ impl Semaphore {
     /// What [`acquire`](Self::acquire) waits with.
     #[track_caller]
     pub(crate) fn request<S: Deref<Target = Self>>(semaphore: S, count: u32) -> Acquire<S> {
-        Acquire::new(semaphore, Claim::new(count, Location::caller()))
+        let made_at = Location::caller();
+        Acquire::new(semaphore, Claim { count, made_at })
     }
 
     /// Takes `count` permits at once, there or not: what is missing is a debt.
@@ -379,7 +377,7 @@ impl Semaphore {
             return Ok(());
         }
         let made_at = Location::caller();
-        match self.try_exactly(&mut Claim::new(count, made_at)) {
+        match self.try_exactly(&mut Claim { count, made_at }) {
             Admission::Granted(()) => Ok(()),
             Admission::NotNow => Err(TryAcquireError::NoPermits),
             Admission::Refused(error) => Err(error.into()),

@@ -84,26 +84,6 @@ impl Tiers {
         self.waiting == 0 && self.running == 0
     }
 
-    /// The lowest tier that has an outstanding task.
-    #[cfg(test)]
-    pub fn lowest(&self) -> Option<u32> {
-        if self.draining {
-            self.others.front().map(|&(tier, _)| tier)
-        } else {
-            self.open()
-        }
-    }
-
-    /// How many tasks of this tier wait or run.
-    #[cfg(test)]
-    pub fn outstanding(&self, tier: u32) -> u64 {
-        if self.open() == Some(tier) {
-            self.waiting + self.running
-        } else {
-            self.find(tier).map_or(0, |at| self.others[at].1)
-        }
-    }
-
     /// How many tasks run: all of them are of the open tier.
     #[inline]
     pub fn running(&self) -> u64 {

@@ -1,25 +1,20 @@
 //! The waiting operation.
 
+use std::borrow::Borrow;
 use std::task::{Context, Poll};
 
-use super::state::start;
 use super::word::Fast;
-use super::{Handle, Ticket, TierGate};
+use super::{Ticket, TierGate};
 use crate::sync::spin_loop;
 use crate::wait::{AT_ONCE, Op, back_off, sealed};
 
 /// The wait of [`Ticket::enter`].
 #[derive(Debug)]
-pub struct Enter<'a, G: Handle = TierGate> {
-    ticket: &'a mut Ticket<G>,
+pub struct Enter<'a, G: Borrow<TierGate> = TierGate> {
+    pub(super) ticket: &'a mut Ticket<G>,
 }
 
-impl<'a, G: Handle> Enter<'a, G> {
-    #[inline]
-    pub(super) fn new(ticket: &'a mut Ticket<G>) -> Self {
-        Self { ticket }
-    }
-
+impl<G: Borrow<TierGate>> Enter<'_, G> {
     /// Watches the word for a moment: whether the tier has opened.
     fn watch(&self) -> bool {
         let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
@@ -32,9 +27,9 @@ impl<'a, G: Handle> Enter<'a, G> {
     }
 }
 
-impl<G: Handle> sealed::Sealed for Enter<'_, G> {}
+impl<G: Borrow<TierGate>> sealed::Sealed for Enter<'_, G> {}
 
-impl<G: Handle> Op for Enter<'_, G> {
+impl<G: Borrow<TierGate>> Op for Enter<'_, G> {
     type Output = ();
 
     #[inline]
@@ -48,35 +43,13 @@ impl<G: Handle> Op for Enter<'_, G> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.ticket.try_enter() {
-            return Poll::Ready(());
+        if self.at_once().is_none() {
+            self.ticket.enter_locked(Some(cx.waker().clone()));
         }
-        let waker = cx.waker().clone();
-        let Ticket {
-            gate,
-            tier,
-            entered,
-            position,
-            ..
-        } = &mut *self.ticket;
-        let shared = &(*gate).borrow().shared;
-        let mut session = shared.state.lock();
-        if session.change(&shared.word, |tiers| start(tiers, *tier)) {
-            *entered = true;
-            session.leave_line(*tier, position);
-            session.discard_waker(Some(waker));
-            return Poll::Ready(());
+        match self.ticket.entered {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
-        let line = session.lines.entry(*tier).or_default();
-        let old = match *position {
-            Some(position) => line.rewait(position, waker),
-            None => {
-                *position = Some(line.register((), waker));
-                None
-            }
-        };
-        session.discard_waker(old);
-        Poll::Pending
     }
 
     fn cancel(&mut self) {

@@ -2,10 +2,12 @@
 //!
 //! The invariants that are cited here are those of `gate.rs`.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::task::Waker;
 
 use super::word::Word;
-use super::{Handle, Shared, State, Ticket};
+use super::{Shared, State, Ticket, TierGate};
 use crate::sync::MutexGuard;
 use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
@@ -21,19 +23,30 @@ impl Shared {
             state.tiers.arrive(tier);
             return;
         }
-        state.change(&self.word, |tiers| {
-            tiers.arrive(tier);
-        });
+        state.change(&self.word, |tiers| tiers.arrive(tier));
         self.notify(state);
     }
 
-    /// One change, and then the wake-ups that follow from it.
+    /// One that is inside leaves, perhaps as the last; then one of tier `next` enters, if it can.
     #[cold]
-    pub(super) fn with_state<R>(&self, f: impl FnOnce(&mut Tiers) -> R) -> R {
+    pub(super) fn leave_locked(&self, tier: u32, next: Option<u32>) -> bool {
         let mut state = self.state.lock_plain();
-        let result = state.change(&self.word, f);
+        let entered = state.pass_on(&self.word, next).unwrap_or_else(|| {
+            state.change(&self.word, |tiers| {
+                tiers.finish(tier);
+                next.is_some_and(|next| start(tiers, next))
+            })
+        });
         self.notify(state);
-        result
+        entered
+    }
+
+    /// One that is outside is gone.
+    #[cold]
+    pub(super) fn cancel_locked(&self, tier: u32) {
+        let mut state = self.state.lock_plain();
+        state.change(&self.word, |tiers| tiers.leave(tier));
+        self.notify(state);
     }
 
     /// Wakes are prepared only where somebody waits.
@@ -44,45 +57,33 @@ impl Shared {
     }
 }
 
-impl<G: Handle> Ticket<G> {
-    /// Enters, exactly this time.
+impl<G: Borrow<TierGate>> Ticket<G> {
+    /// Enters, exactly this time; or waits, if there is a waker for that. To enter lets nobody
+    /// else in.
     #[cold]
-    pub(super) fn enter_locked(&mut self) {
-        let tier = self.tier;
-        if self.shared().with_state(|tiers| start(tiers, tier)) {
+    pub(super) fn enter_locked(&mut self, waker: Option<Waker>) {
+        let shared = &self.gate.borrow().shared;
+        let mut session = shared.state.lock();
+        if session.change(&shared.word, |tiers| start(tiers, self.tier)) {
             self.entered = true;
-            self.leave_line();
+            session.leave_line(self.tier, &mut self.position);
+            session.discard_waker(waker);
+        } else if let Some(waker) = waker {
+            let line = session.lines.entry(self.tier).or_default();
+            let old = match self.position {
+                Some(position) => line.rewait(position, waker),
+                None => {
+                    self.position = Some(line.register((), waker));
+                    None
+                }
+            };
+            session.discard_waker(old);
         }
-    }
-
-    /// One that is inside leaves, perhaps as the last; then `next` enters, if it can.
-    #[cold]
-    pub(super) fn leave_locked(&self, next: Option<u32>) -> bool {
-        let tier = self.tier;
-        let shared = self.shared();
-        let mut state = shared.state.lock_plain();
-        let entered = state.pass_on(&shared.word, next).unwrap_or_else(|| {
-            state.change(&shared.word, |tiers| {
-                tiers.finish(tier);
-                next.is_some_and(|next| start(tiers, next))
-            })
-        });
-        shared.notify(state);
-        entered
-    }
-
-    /// One that is outside is gone.
-    #[cold]
-    pub(super) fn cancel_locked(&self) {
-        let tier = self.tier;
-        self.shared().with_state(|tiers| {
-            tiers.leave(tier);
-        });
     }
 }
 
 /// Enters a ticket, if its tier takes one.
-pub(super) fn start(tiers: &mut Tiers, tier: u32) -> bool {
+fn start(tiers: &mut Tiers, tier: u32) -> bool {
     let startable = tiers.startable(tier);
     if startable {
         tiers.start(tier);

@@ -12,8 +12,8 @@
 //! IS and one more mode may be taken in a stripe; whoever wants another shuts first.
 //!
 //! Who may change what: held modes and `overtakings` up, whoever takes; held
-//! modes down, and OPEN set where nobody holds or wants other modes, whoever
-//! releases; all else under the queue's lock.
+//! modes down, whoever releases; all else under the queue's lock. There OPEN is set
+//! where nobody holds another mode, or waits, and so nobody waits while it is set.
 
 use std::fmt;
 
@@ -63,17 +63,13 @@ const fn closer() -> [u64; 6] {
 
 const fn against() -> [u64; 6] {
     let mut against = [0; 6];
-    let mut i = 0;
-    while i < 6 {
-        let mode = Mode::ALL[i];
-        let mut j = 0;
-        while j < 6 {
-            if !mode.compatible(Mode::ALL[j]) {
-                against[mode as usize] |= FIELD[Mode::ALL[j] as usize];
-            }
-            j += 1;
+    let mut pair = 0;
+    while pair < 36 {
+        let (mode, other) = (Mode::ALL[pair / 6], Mode::ALL[pair % 6]);
+        if !mode.compatible(other) {
+            against[mode as usize] |= FIELD[other as usize];
         }
-        i += 1;
+        pair += 1;
     }
     against
 }
@@ -87,8 +83,6 @@ pub(super) struct Ask {
     pub(super) mode: Mode,
     /// What it holds in the word, and gives for it.
     pub(super) own: Option<Mode>,
-    /// The stripes do not take it.
-    pub(super) shuts: bool,
     /// The set of modes that others hold outside the word.
     pub(super) elsewhere: u8,
 }
@@ -125,10 +119,10 @@ impl Bits {
         Self(self.0 - own.map_or(0, |own| ONE[own as usize]))
     }
 
-    /// Whether what is asked for can be granted beside all that others hold.
+    /// Whether what is asked for can be granted beside all that others hold. Where that is
+    /// not for stripes, they have been shut.
     pub(super) fn grants(self, ask: Ask) -> bool {
-        let in_word = self.without(ask.own).admits(ask.mode) && !(ask.shuts && self.is_open());
-        in_word && ask.mode.conflicts() & ask.elsewhere == 0
+        self.without(ask.own).admits(ask.mode) && ask.mode.conflicts() & ask.elsewhere == 0
     }
 
     pub(super) fn granted(self, ask: Ask) -> Option<(Self, Place)> {
@@ -173,10 +167,10 @@ impl Bits {
     }
 
     /// Stripes that take IS and `wide` open where nobody holds another mode, or waits.
-    pub(super) fn reopened(self, wide: Mode) -> Self {
+    pub(super) fn reopened(self, wide: Mode) -> Option<Self> {
         let others = HELD & !(FIELD[Mode::Is as usize] | FIELD[wide as usize]);
-        let shut = self.0 & (others | WAITERS | SLOW) != 0;
-        if shut { self } else { Self(self.0 | OPEN) }
+        let opens = !self.is_open() && self.0 & (others | WAITERS) == 0;
+        opens.then_some(Self(self.0 & !SLOW | OPEN))
     }
 }
 

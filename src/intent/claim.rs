@@ -122,11 +122,6 @@ impl Elsewhere {
 
 pub(super) type Queue = WaitQueue<IntentLock>;
 
-/// What these ask for, as a set.
-pub(super) fn asks(claims: impl Iterator<Item = Claim>) -> u8 {
-    set_of(claims.map(|claim| claim.ask))
-}
-
 /// Modes as a set.
 pub(super) fn set_of(modes: impl Iterator<Item = Mode>) -> u8 {
     modes.fold(0, |set, mode| set | mode.bit())
@@ -137,7 +132,7 @@ impl Queue {
     pub(super) fn asked_ahead_of_new(&self, claim: Claim) -> u8 {
         match claim.own {
             None => self.asked().modes(),
-            Some(_) => asks(self.ahead_of_new(claim)),
+            Some(_) => set_of(self.ahead_of_new(claim).map(|other| other.ask)),
         }
     }
 

@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 
 use super::claim::{Claim, Own};
 use super::error::{Deadlock, NotWeaker, WouldBlock};
-use super::stripes::{Left, Stripes};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::sync::Arc;
@@ -32,7 +31,7 @@ use crate::wait::{Op, Spare, Ticket, Wait, sealed};
 pub struct Guard<L: Deref<Target = IntentLock>> {
     lock: L,
     mode: Mode,
-    place: Place,
+    pub(super) place: Place,
     /// A conversion that waits.
     waiting: Option<Ticket>,
 }
@@ -101,7 +100,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
     {
         self.cancel_conversion();
         let asked = self.mode.join(mode);
-        Wait::new(Convert::new(self, asked))
+        Wait::new(Convert { guard: self, asked })
     }
 
     /// [`convert`](Self::convert) if that can be had now, by the same rule of
@@ -154,22 +153,15 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
 
     fn weaken(&mut self, from: Mode, to: Mode) {
         let lock = &*self.lock;
-        let serve = match self.place {
-            Place::Stripe(stripe) => {
-                let stripes = lock.stripes.as_ref().expect("one stripe of them is held");
-                stripes.weaken(stripe) == Left::Marked
-            }
-            Place::Word => {
-                let wide = lock.stripes.as_ref().map(Stripes::wide);
-                match lock.word.weaken(from, to, wide) {
-                    None => return self.weaken_under_the_lock(from, to),
-                    Some(released) => released == Released::Serve,
-                }
-            }
-            Place::Spill | Place::PassedOn => return self.weaken_under_the_lock(from, to),
+        let released = match (self.place, &lock.stripes.0) {
+            (Place::Stripe(stripe), Some(stripes)) => Some(stripes.weaken(stripe)),
+            (Place::Word, _) => lock.word.weaken(from, to),
+            _ => None,
         };
-        if serve {
-            lock.serve();
+        match released {
+            Some(Released::Done) => {}
+            Some(Released::Serve) => lock.serve(),
+            None => self.weaken_under_the_lock(from, to),
         }
     }
 
@@ -186,35 +178,17 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         self.lock.serve_queue(session);
     }
 
-    /// What is held is no longer the guard's: where it is counted.
-    pub(super) fn pass_on(&mut self) -> Place {
-        std::mem::replace(&mut self.place, Place::PassedOn)
-    }
-
-    /// What the guard holds, for the queue.
-    pub(super) fn own(&self) -> Own {
-        Own {
-            mode: self.mode,
-            place: self.place,
-        }
-    }
-
-    pub(super) fn is_waiting(&self) -> bool {
-        self.waiting.is_some()
-    }
-
     /// Looks exactly, and with a spare waker waits if there is nothing. Where what it
     /// holds is counted may change even then.
     #[cold]
-    pub(super) fn convert_exactly(
+    fn convert_exactly(
         &mut self,
         asked: Mode,
         spare: Option<&mut Spare>,
     ) -> AdmissionOf<IntentLock> {
-        let mut claim = Claim {
-            ask: asked,
-            own: Some(self.own()),
-        };
+        let (mode, place) = (self.mode, self.place);
+        let own = Some(Own { mode, place });
+        let mut claim = Claim { ask: asked, own };
         let admission = match spare {
             Some(spare) => self.lock.poll_queue(&mut claim, &mut self.waiting, spare),
             None => self.lock.try_exactly(&mut claim),
@@ -228,7 +202,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
 
     /// True if it holds `asked` already, or could have it by one exchange.
     #[inline]
-    pub(super) fn convert_now(&mut self, asked: Mode) -> bool {
+    fn convert_now(&mut self, asked: Mode) -> bool {
         if asked == self.mode {
             return true;
         }
@@ -275,14 +249,8 @@ impl<L: Deref<Target = IntentLock>> fmt::Debug for Guard<L> {
 /// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
 #[derive(Debug)]
 pub struct Convert<'a, L: Deref<Target = IntentLock>> {
-    guard: &'a mut Guard<L>,
-    asked: Mode,
-}
-
-impl<'a, L: Deref<Target = IntentLock>> Convert<'a, L> {
-    pub(super) fn new(guard: &'a mut Guard<L>, asked: Mode) -> Self {
-        Self { guard, asked }
-    }
+    pub(super) guard: &'a mut Guard<L>,
+    pub(super) asked: Mode,
 }
 
 impl<L: Deref<Target = IntentLock>> sealed::Sealed for Convert<'_, L> {}
@@ -292,7 +260,7 @@ impl<L: Deref<Target = IntentLock> + Unpin> Op for Convert<'_, L> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deadlock>> {
         let (guard, asked) = (&mut *self.guard, self.asked);
-        let waited = guard.is_waiting();
+        let waited = guard.waiting.is_some();
         if !waited && guard.convert_now(asked) {
             return Poll::Ready(Ok(()));
         }

@@ -67,7 +67,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         Held {
             mode: self.mode(),
             of: address(self.lock()),
-            place: self.pass_on(),
+            place: std::mem::replace(&mut self.place, Place::PassedOn),
         }
     }
 }
@@ -119,11 +119,12 @@ impl IntentLock {
     /// # Errors
     ///
     /// As there.
+    #[inline]
     pub fn try_lock_owned<L: Deref<Target = Self>>(
         lock: L,
         mode: Mode,
     ) -> Result<Guard<L>, WouldBlock> {
-        let place = lock.try_now(mode)?;
-        Ok(Guard::of(lock, mode, place))
+        let place = lock.take(mode).or_else(|| lock.take_exactly(mode));
+        Ok(Guard::of(lock, mode, place.ok_or(WouldBlock)?))
     }
 }

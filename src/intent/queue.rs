@@ -17,7 +17,6 @@ use super::claim::{Claim, Elsewhere, Queue, set_of};
 use super::error::Deadlock;
 use super::guard::Guard;
 use super::stripes::Stripes;
-use super::word::Enter;
 use super::{IntentLock, Place};
 use crate::modes::{Mode, modes_in};
 use crate::turnstile::{Admission, AdmissionOf, Turnstile};
@@ -103,7 +102,8 @@ impl Turnstile for IntentLock {
 
     fn insist(&self, claim: Claim) -> Option<Place> {
         // It may conflict with nothing, and the lock must only be asked.
-        let asked = self.is_exact_under_the_lock();
+        let bits = self.word.load();
+        let asked = bits.is_open() || bits.is_slow();
         let place = asked.then(|| self.take_exactly(claim.ask)).flatten();
         place.or_else(|| back_off(SELDOM, || !self.is_shut(), || self.take_now(claim)))
     }
@@ -170,10 +170,10 @@ impl Turnstile for IntentLock {
             self.word.some_unnotified();
             return;
         }
-        if let Some(stripes) = &self.stripes {
+        if let Some(stripes) = &self.stripes.0 {
             stripes.unmark();
+            self.reopen(stripes, queue.state);
         }
-        self.reopen(queue.state);
     }
 
     fn notify(&self, queue: &mut Queue, wakes: &mut WakeBatch) -> bool {
@@ -240,25 +240,19 @@ impl IntentLock {
 
     fn enter(&self, queue: &mut Queue, claim: Claim, waits: bool) -> AdmissionOf<Self> {
         let overtakes = queue.asked_ahead_of_new(claim) & claim.ask.conflicts() != 0;
-        let shuts = self.shuts(claim.ask);
-        if !shuts {
-            self.reopen(queue.state);
-        }
-        loop {
-            if shuts && self.word.shut() {
+        if let Some(stripes) = &self.stripes.0 {
+            if stripes.take(claim.ask) {
+                self.reopen(stripes, queue.state);
+            } else if self.word.shut() {
                 Stripes::after_shutting();
             }
-            let ask = self.ask(queue.state, claim);
-            match self.word.enter(ask, overtakes, waits) {
-                Enter::Taken(place) => {
-                    queue.state.exchanged(claim, place);
-                    return Admission::Granted(place);
-                }
-                // A release opened them since.
-                Enter::Open => {}
-                Enter::NotNow => return Admission::NotNow,
-            }
         }
+        let ask = self.ask(queue.state, claim);
+        let Some(place) = self.word.enter(ask, overtakes, waits) else {
+            return Admission::NotNow;
+        };
+        queue.state.exchanged(claim, place);
+        Admission::Granted(place)
     }
 
     /// What is held elsewhere belongs to what one asks the word for.
@@ -266,7 +260,6 @@ impl IntentLock {
         Ask {
             mode: claim.ask,
             own: claim.own_in(Place::Word),
-            shuts: self.shuts(claim.ask),
             elsewhere: self.elsewhere(spill).modes(claim.own_in(Place::Spill)),
         }
     }
@@ -277,29 +270,19 @@ impl IntentLock {
         if !self.word.load().is_slow() {
             return Elsewhere::default();
         }
-        let mut elsewhere = spill;
-        if let Some(stripes) = &self.stripes {
-            let inside = stripes.held_and_marked();
-            elsewhere.0[Mode::Is as usize] += inside.is;
-            elsewhere.0[stripes.wide() as usize] += inside.wide;
-        }
+        let elsewhere = match &self.stripes.0 {
+            Some(stripes) => stripes.held_and_marked(spill),
+            None => spill,
+        };
         if elsewhere.is_empty() {
             self.word.all_here();
         }
         elsewhere
     }
 
-    /// Whether stripes must be shut before this is taken.
-    fn shuts(&self, mode: Mode) -> bool {
-        let stripes = self.stripes.as_ref();
-        stripes.is_some_and(|stripes| !stripes.take(mode))
-    }
-
     /// Opens the stripes, if nobody holds or wants what they do not take.
-    fn reopen(&self, spill: Elsewhere) {
-        if let Some(stripes) = &self.stripes
-            && spill.is_empty()
-        {
+    fn reopen(&self, stripes: &Stripes, spill: Elsewhere) {
+        if spill.is_empty() {
             self.word.reopen(stripes.wide());
         }
     }
@@ -308,7 +291,7 @@ impl IntentLock {
     /// who minds: while one is in a stripe, the word is open or slow, and who
     /// wants what stripes do not take needs the lock.
     fn move_out_of_stripe(&self, spill: &mut Elsewhere, claim: &mut Claim) {
-        let (Some(own), Some(stripes)) = (&mut claim.own, &self.stripes) else {
+        let (Some(own), Some(stripes)) = (&mut claim.own, &self.stripes.0) else {
             return;
         };
         let Place::Stripe(stripe) = own.place else {

@@ -87,13 +87,12 @@ impl IntentLock {
     /// How many hold each mode.
     fn held(&self, bits: Bits, queue: &Queue) -> [u64; 6] {
         let mut held = Mode::ALL.map(|mode| bits.count(mode));
-        for (held, spilled) in held.iter_mut().zip(queue.state.0) {
-            *held += spilled;
-        }
-        if let Some(stripes) = &self.stripes {
-            let inside = stripes.held();
-            held[Mode::Is as usize] += inside.is;
-            held[stripes.wide() as usize] += inside.wide;
+        let elsewhere = match &self.stripes.0 {
+            Some(stripes) => stripes.held(queue.state),
+            None => queue.state,
+        };
+        for (held, elsewhere) in held.iter_mut().zip(elsewhere.0) {
+            *held += elsewhere;
         }
         held
     }

@@ -19,7 +19,7 @@
 //! leaves a marked stripe, also without ever having had it, serves the line. Once
 //! all have been seen empty, everything stands in the word, and stays there until
 //! the two have been released from it a number of times with no other mode in
-//! between: the last of those opens the word.
+//! between: the last of those serves the line, and who does opens the word if it can.
 //!
 //! Memory ordering: taking and shutting are each a write and a read of what the
 //! other writes:
@@ -35,7 +35,7 @@
 //! If s3 misses w1, it reads what comes before w1 in the stripe, so s2 is before
 //! w1 in that order. If w2 misses s1, it reads what comes before s1 in the word,
 //! so w2 is before s2. Both cannot be: the weak one is seen, or it finds the word
-//! shut, or opened again by a release after which nobody holds or wants more.
+//! shut, or opened again where nobody holds or wants more.
 //! Were w1, w2 or s2 less, both reads could miss both writes, and IX would stand
 //! beside X. A fence between w1 and w2 would do as well, and be dearer: on x86 a
 //! read-modify-write is one already.
@@ -48,15 +48,18 @@
 //! - Leaving a stripe is Release and pairs with the Acquire of s3: what was done
 //!   in a stripe is seen by whoever finds the stripe empty. All writes are
 //!   read-modify-writes, so that the release sequence of each leave goes on.
-//! - w2 is an Acquire, too, and pairs with the Release of the release that opened: what
-//!   was done under the other mode is seen in the stripe.
+//! - w2 is an Acquire, too, and pairs with the Release of the other mode's release, whose
+//!   sequence goes on through what opened the word: what was done under that mode is seen
+//!   in the stripe.
 //! - Marking and leaving meet in one word, the stripe: the leave comes before
 //!   the mark, which then finds it gone, or after it, and sees the mark.
 
+use super::claim::Elsewhere;
 use crate::modes::Mode;
 use crate::sync::{
     Apart, AtomicU32, AtomicU64, Ordering, fence, model_fence, model_size, thread_number,
 };
+use crate::turnstile::Released;
 
 const MARKED: u64 = 1;
 const IS: u64 = 1 << 1;
@@ -79,22 +82,6 @@ pub(super) struct Stripes {
 /// After so many the word is opened again: to shut it costs about as much.
 pub(super) const PATIENCE: u32 = model_size(16, 1) as u32;
 
-/// How one left its stripe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum Left {
-    Unseen,
-    /// Somebody waits for this: the line must be served.
-    Marked,
-}
-
-/// What the stripes hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InStripes {
-    pub(super) is: u64,
-    pub(super) wide: u64,
-}
-
 const fn one(mode: Mode) -> u64 {
     match mode {
         Mode::Is => IS,
@@ -102,11 +89,9 @@ const fn one(mode: Mode) -> u64 {
     }
 }
 
-const fn counts(value: u64) -> InStripes {
-    InStripes {
-        is: (value % WIDE) / IS,
-        wide: value / WIDE,
-    }
+/// How many hold IS and the wide mode in a stripe.
+const fn counts(value: u64) -> [u64; 2] {
+    [value % WIDE / IS, value / WIDE]
 }
 
 impl Stripes {
@@ -139,7 +124,7 @@ impl Stripes {
         (thread_number() as usize & (self.all.len() - 1)) as u32
     }
 
-    /// Whether the word should be opened by a release of `mode` from it.
+    /// Whether the word should be opened after a release of `mode` from it.
     pub(super) fn are_wanted(&self, mode: Mode) -> bool {
         // Relaxed, and lossy: nothing but the cost depends on it.
         let seen = self.weak.load(Ordering::Relaxed);
@@ -164,30 +149,30 @@ impl Stripes {
             .0
             .fetch_add(one(mode), Ordering::SeqCst);
         model_fence();
-        let InStripes { is, wide } = counts(before);
-        is.max(wide) < FULL
+        counts(before).into_iter().all(|count| count < FULL)
     }
 
     #[inline]
-    pub(super) fn leave(&self, stripe: u32, mode: Mode) -> Left {
+    pub(super) fn leave(&self, stripe: u32, mode: Mode) -> Released {
         self.change(stripe, one(mode))
     }
 
     /// The wide mode there becomes IS.
-    pub(super) fn weaken(&self, stripe: u32) -> Left {
+    pub(super) fn weaken(&self, stripe: u32) -> Released {
         self.change(stripe, WIDE - IS)
     }
 
+    /// Who leaves a marked stripe is waited for.
     #[inline]
-    fn change(&self, stripe: u32, less: u64) -> Left {
+    fn change(&self, stripe: u32, less: u64) -> Released {
         // Release: pairs with the Acquire of `held`.
         let before = self.all[stripe as usize]
             .0
             .fetch_sub(less, Ordering::Release);
         if before & MARKED == 0 {
-            Left::Unseen
+            Released::Done
         } else {
-            Left::Marked
+            Released::Serve
         }
     }
 
@@ -196,10 +181,10 @@ impl Stripes {
         fence(Ordering::SeqCst);
     }
 
-    /// Under the lock, the word shut: what is held here; those who hold it will
-    /// serve the line when they leave.
-    pub(super) fn held_and_marked(&self) -> InStripes {
-        self.sum(|Apart(stripe)| {
+    /// Under the lock, the word shut: what is held here and has spilled; those who
+    /// hold it here will serve the line when they leave.
+    pub(super) fn held_and_marked(&self, spill: Elsewhere) -> Elsewhere {
+        self.sum(spill, |stripe| {
             // Acquire: s3 of the header, and pairs with the Release of `change`.
             let seen = stripe.load(Ordering::Acquire);
             if seen & !MARKED == 0 {
@@ -210,17 +195,16 @@ impl Stripes {
         })
     }
 
-    /// What is held here, for people to read.
-    pub(super) fn held(&self) -> InStripes {
-        self.sum(|Apart(stripe)| stripe.load(Ordering::Relaxed))
+    /// What is held here and has spilled, for people to read.
+    pub(super) fn held(&self, spill: Elsewhere) -> Elsewhere {
+        self.sum(spill, |stripe| stripe.load(Ordering::Relaxed))
     }
 
-    fn sum(&self, read: impl Fn(&Apart<AtomicU64>) -> u64) -> InStripes {
-        let mut sum = InStripes { is: 0, wide: 0 };
-        for stripe in &self.all {
-            let InStripes { is, wide } = counts(read(stripe));
-            sum.is += is;
-            sum.wide += wide;
+    fn sum(&self, mut sum: Elsewhere, read: impl Fn(&AtomicU64) -> u64) -> Elsewhere {
+        for Apart(stripe) in &self.all {
+            let [is, wide] = counts(read(stripe));
+            sum.0[Mode::Is as usize] += is;
+            sum.0[self.wide as usize] += wide;
         }
         sum
     }

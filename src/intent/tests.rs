@@ -11,8 +11,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::IntentLock;
+use super::bits::ONE;
+use super::word::Word;
 use crate::modes::Mode;
 use crate::wait::{Op, Wait};
+
+/// One that so many have in a mode.
+fn with_held(mode: Mode, count: u64) -> IntentLock {
+    let mut lock = IntentLock::new();
+    let held = count * ONE[mode as usize];
+    lock.word = Word::new(held, IntentLock::DEFAULT_BYPASS);
+    lock
+}
 
 fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))

@@ -7,55 +7,21 @@
 //! follow. The flags are acted on under the lock, or only hint at it; OPEN has
 //! its argument in `stripes`.
 
-use std::ops::Deref;
-
+use super::Place;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW};
-use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::{Ordering, const_fn};
+use crate::sync::Ordering;
 use crate::turnstile::{self, Released};
 
-/// What came of a look by one who was not in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum Enter {
-    Taken(Place),
-    /// The stripes must be shut first.
-    Open,
-    NotNow,
-}
-
-/// The word itself, in a line of its own: what is only read stays readable.
-#[repr(align(128))]
-pub(super) struct Word(pub(super) turnstile::Word<OVERTAKINGS>);
-
-impl Deref for Word {
-    type Target = turnstile::Word<OVERTAKINGS>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
+/// The word itself.
+pub(super) type Word = turnstile::Word<OVERTAKINGS>;
 
 impl Word {
-    const_fn! {
-        pub(super) fn new(bits: u64) -> Self {
-            Self(turnstile::Word::new(bits, IntentLock::DEFAULT_BYPASS))
-        }
-    }
-
-    /// With so many holders of a mode already.
-    #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(super) fn with_held(mode: Mode, count: u64) -> Self {
-        Self::new(count * ONE[mode as usize])
-    }
-
     /// Whether the stripes are open, seen by one who is in one.
     #[inline]
     pub(super) fn is_open_still(&self) -> bool {
         // SeqCst: w2 of `stripes`, after w1. As an Acquire it pairs with the
-        // Release of the release that opened.
+        // Release of what was released before they opened.
         Bits::new(self.bits.load(Ordering::SeqCst)).is_open()
     }
 
@@ -79,24 +45,12 @@ impl Word {
         Bits::new(before).after_release(self.bypass)
     }
 
-    /// [`release`](Self::release), and opens the stripes, which take IS and `wide`, if that may
-    /// be.
-    pub(super) fn release_and_open(&self, mode: Mode, wide: Mode) -> Released {
-        // Release: as there, and pairs with the Acquire of `is_open_still`.
-        let before = self.update(Ordering::Release, |bits| {
-            Some(bits.without(Some(mode)).reopened(wide))
-        });
-        before.map_or(Released::Done, |bits| bits.after_release(self.bypass))
-    }
-
     /// Gives `from` back for the weaker `to`, if that fits in the word.
-    pub(super) fn weaken(&self, from: Mode, to: Mode, wide: Option<Mode>) -> Option<Released> {
-        // Release: as in `release_and_open`.
+    pub(super) fn weaken(&self, from: Mode, to: Mode) -> Option<Released> {
+        // Release: as in `release`.
         let before = self.update(Ordering::Release, |bits| {
-            let rest = bits.without(Some(from));
-            let next = Bits::new(rest.0.checked_add(ONE[to as usize])?);
-            let next = wide.map_or(next, |wide| next.reopened(wide));
-            (!rest.is_full(to)).then_some(next)
+            let (next, place) = bits.without(Some(from)).held(to);
+            (place == Place::Word).then_some(next)
         });
         before.map(|bits| bits.after_release(self.bypass))
     }
@@ -104,14 +58,11 @@ impl Word {
     /// Under the lock: takes for one who is not in the queue, and who overtakes
     /// somebody there or not; or leaves WAITERS in the very word that would not
     /// have it, if it is to wait.
-    pub(super) fn enter(&self, ask: Ask, overtakes: bool, waits: bool) -> Enter {
-        let mut outcome = Enter::NotNow;
+    #[must_use]
+    pub(super) fn enter(&self, ask: Ask, overtakes: bool, waits: bool) -> Option<Place> {
+        let mut taken = None;
         // Acquire: as in `take`.
         let _ = self.update(Ordering::Acquire, |bits| {
-            if ask.shuts && bits.is_open() {
-                outcome = Enter::Open;
-                return None;
-            }
             let granted = bits.granted(ask).and_then(|(next, place)| {
                 let next = if overtakes {
                     next.overtaken(self.bypass)?
@@ -120,13 +71,13 @@ impl Word {
                 };
                 Some((next, place))
             });
-            outcome = granted.map_or(Enter::NotNow, |(_, place)| Enter::Taken(place));
+            taken = granted.map(|(_, place)| place);
             match granted {
                 Some((next, _)) => Some(next),
                 None => waits.then(|| bits.waited_on()),
             }
         });
-        outcome
+        taken
     }
 
     /// Under the lock: takes for one in the queue that `is_next`, with nobody ahead
@@ -196,10 +147,7 @@ impl Word {
     /// holds or wants another mode than IS and `wide`.
     pub(super) fn reopen(&self, wide: Mode) {
         // Release: as in `all_here`.
-        let _ = self.update(Ordering::Release, |bits| {
-            let next = Bits::new(bits.0 & !SLOW).reopened(wide);
-            (next.is_open() && next != bits).then_some(next)
-        });
+        let _ = self.update(Ordering::Release, |bits| bits.reopened(wide));
     }
 
     /// Under the lock: all that is held stands here again.

@@ -8,7 +8,7 @@ use super::Resource;
 use super::error::{LockError, Owners};
 use super::index::Room;
 use super::owner::Owner;
-use super::wait_table::{Outcome, OwnerState, WaitTable};
+use super::wait_table::{OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::trace;
 use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
@@ -18,8 +18,7 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     /// With the path of this request.
     pub(super) owner: &'a mut Owner<K, S>,
     /// What has been asked for and is not in the path yet.
-    asked: Option<(K, Mode)>,
-    begun: bool,
+    pub(super) asked: Option<(K, Mode)>,
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
@@ -59,7 +58,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// If one of them panics, nothing has changed.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
-        Wait::new(Lock::new(self, Some((resource.clone(), mode))))
+        let asked = Some((resource.clone(), mode));
+        Wait::new(Lock { owner: self, asked })
     }
 
     /// [`lock`](Self::lock) of several resources, all or none.
@@ -81,8 +81,10 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
     ) -> Wait<Lock<'_, K, S>> {
-        self.plan(resources);
-        Wait::new(Lock::new(self, None))
+        self.abort_pending();
+        self.plan(resources, None);
+        let asked = None;
+        Wait::new(Lock { owner: self, asked })
     }
 
     /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
@@ -93,21 +95,12 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// [`TooDeep`](LockError::TooDeep), [`OwnAncestor`](LockError::OwnAncestor).
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), LockError<K>> {
         self.abort_pending();
-        Lock::new(self, Some((resource.clone(), mode))).try_now()
+        let asked = Some((resource.clone(), mode));
+        Lock { owner: self, asked }.try_now()
     }
 }
 
-impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
-    /// For this, or for the path.
-    #[inline]
-    pub(super) fn new(owner: &'a mut Owner<K, S>, asked: Option<(K, Mode)>) -> Self {
-        Self {
-            owner,
-            asked,
-            begun: false,
-        }
-    }
-
+impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
     /// Takes all of it now, or nothing: what it took of it is put back on drop.
     pub(super) fn try_now(mut self) -> Result<(), LockError<K>> {
         match self.take()? {
@@ -133,7 +126,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
     fn take_path(&mut self) -> Result<Room, LockError<K>> {
         let owner = &mut *self.owner;
         if let Some((key, mode)) = &self.asked {
-            owner.plan_one(key.clone(), *mode);
+            owner.plan([(key.clone(), *mode)], Some(owner.hash));
             self.asked = None;
         }
         if let Some(error) = owner.path.unfit.take() {
@@ -147,7 +140,8 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
         }
         let mut taken = owner.take();
         if taken == Room::Revoked {
-            taken = owner.take_anew();
+            owner.give_up_kept();
+            taken = owner.take();
         }
         if taken == Room::Free {
             owner.path.commit(&mut owner.holds);
@@ -170,72 +164,67 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
     fn acquire(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), LockError<K>>> {
-        let Self { owner, begun, .. } = self;
-        if owner.path.keeps() {
+        let owner = &mut *self.owner;
+        if owner.path.keeps {
             owner.give_up_kept();
         }
         // From here on the table may hold something that is not in our holds.
-        owner.pending = true;
-        let begins = (!std::mem::replace(begun, true)).then(|| OwnerState {
+        let begins = (!std::mem::replace(&mut owner.pending, true)).then(|| OwnerState {
             born: owner.born,
             priority: owner.priority(),
             retries: owner.retries,
-            held: owner.holds.real,
+            held: owner.holds.held(),
             wait: None,
             done: Vec::new(),
         });
-        let (id, shards) = (owner.id, &owner.shared.shards);
+        let (id, shared) = (owner.id, &*owner.shared);
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
         let mut queued = None;
         let mut advance = |waits: &mut WaitTable<K>, wakes: &mut WakeBatch| {
             match waits.look(id, waker) {
                 Some(Poll::Pending) => return None,
-                Some(Poll::Ready(Outcome::Granted)) => path.granted(),
+                Some(Poll::Ready(Ok(()))) => path.granted(),
                 Some(Poll::Ready(ended)) => return Some(ended),
                 None => {}
             }
-            if waits.is_closed() {
+            if shared.is_closed() {
                 waits.abort(id);
-                return Some(Outcome::Closed);
+                return Some(Err(LockError::Closed));
             }
-            let (mut locked, _) = path.lock(shards, id, gone);
+            let (mut locked, _) = path.lock(&shared.shards, id, gone);
             let Some(busy) = path.advance(waits, &mut locked, id) else {
-                return Some(Outcome::Granted);
+                return Some(Ok(()));
             };
             let waker = waker.take()?;
             queued = Some(busy.1);
             waits.enqueue(&mut locked, (id, busy), waker);
             drop(locked);
-            waits.break_cycles(id, wakes).map(Outcome::Deadlock)
+            waits.break_cycles(id, wakes).map(Err)
         };
-        let outcome = owner.shared.with_state(|waits, wakes| {
+        let ended = shared.with_state(|waits, wakes| {
             if let Some(state) = begins {
-                waits.begin(id, state);
+                waits.owners.insert(id, state);
             }
-            let outcome = advance(waits, wakes);
-            if outcome.is_some() {
-                waits.end(id);
+            let ended = advance(waits, wakes);
+            if ended.is_some() {
+                waits.owners.remove(&id);
             }
-            outcome
+            ended
         });
-        let result = match outcome {
-            None => {
-                if let Some(mode) = queued {
-                    trace::owner_blocked(&owner.id(), &mode);
-                }
-                return Poll::Pending;
+        let Some(result) = ended else {
+            if let Some(mode) = queued {
+                trace::owner_blocked(&owner.id(), &mode);
             }
-            Some(Outcome::Granted) => {
-                path.commit(&mut owner.holds);
-                Ok(())
-            }
-            Some(Outcome::Closed) => Err(LockError::Closed),
-            Some(Outcome::Deadlock(report)) => {
-                trace::deadlock(&report.victim, &Owners(&report.cycle));
-                Err(LockError::Deadlock(report))
-            }
+            return Poll::Pending;
         };
         owner.pending = false;
+        match &result {
+            Ok(()) => path.commit(&mut owner.holds),
+            Err(LockError::Deadlock(report)) => {
+                trace::deadlock(&report.victim, &Owners(&report.cycle));
+            }
+            Err(_) => {}
+        }
         owner.holds.gone.drop_all();
         Poll::Ready(result)
     }
@@ -251,11 +240,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
-        // Nothing but a flag comes back from there: a result would come by memory.
-        if self.owner.lock_plain(&mut self.asked) {
-            return Some(Ok(()));
-        }
-        match self.take_path() {
+        match self.take() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,
             Err(error) => Some(Err(error)),
@@ -263,14 +248,14 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
-        if self.begun {
+        if self.owner.pending {
             return None;
         }
         self.at_once().or_else(|| self.back_off())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if !self.begun
+        if !self.owner.pending
             && let Some(result) = self.at_once()
         {
             return Poll::Ready(result);

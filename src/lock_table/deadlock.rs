@@ -21,10 +21,10 @@ use std::cmp::Reverse;
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, VecDeque};
 
-use super::error::{Deadlock, Link};
+use super::error::{Deadlock, Link, LockError};
 use super::owners::OwnerKey;
 use super::queue::{Node, Position, Request};
-use super::wait_table::{Outcome, OwnerState, WaitTable};
+use super::wait_table::{OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::slab::{self, Slab};
 use crate::sync::UnmodelledArc as Arc;
@@ -37,13 +37,13 @@ const FEW: usize = 16;
 const REMEMBERED: usize = 16;
 
 impl<K> WaitTable<K> {
-    /// Breaks all circles through an owner that has begun to wait. Gives the report if that owner
-    /// is a victim itself: it waits no more, and has nothing of what it asked for.
+    /// Breaks all circles through an owner that has begun to wait. Says so if that owner is a
+    /// victim itself: it waits no more, and has nothing of what it asked for.
     pub(super) fn break_cycles(
         &mut self,
         owner: OwnerKey,
         wakes: &mut WakeBatch,
-    ) -> Option<Arc<Deadlock<K>>> {
+    ) -> Option<LockError<K>> {
         while let Some(circle) = self.circle(owner) {
             let cycle = self.describe(&circle);
             let victim = self.victim(&circle);
@@ -57,11 +57,12 @@ impl<K> WaitTable<K> {
             }
             self.reports.push_back(report.clone());
             self.found += 1;
+            let deadlock = LockError::Deadlock(report);
             if victim == owner {
                 self.abort(owner);
-                return Some(report);
+                return Some(deadlock);
             }
-            self.fail(victim, Outcome::Deadlock(report), wakes);
+            self.fail(victim, deadlock, wakes);
         }
         None
     }

@@ -81,12 +81,10 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         resources: impl IntoIterator<Item = K>,
         mode: Mode,
     ) -> Wait<FirstFree<'_, K, S>> {
-        let all: Vec<K> = resources.into_iter().collect();
-        Wait::new(FirstFree {
-            lock: Lock::new(self, None),
-            all: Some(all),
-            mode,
-        })
+        let all = Some(resources.into_iter().collect());
+        let (owner, asked) = (self, None);
+        let lock = Lock { owner, asked };
+        Wait::new(FirstFree { lock, all, mode })
     }
 }
 
@@ -103,10 +101,9 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
         let Some(head) = all.first() else {
             return Some(Ok(None));
         };
-        let owner = &mut *self.lock.owner;
-        match owner.first_free(all, self.mode) {
+        match self.lock.owner.first_free(all, self.mode) {
             Ok(None) => {
-                owner.plan([(head.clone(), self.mode)]);
+                self.lock.asked = Some((head.clone(), self.mode));
                 self.all = None;
                 None
             }

@@ -1,20 +1,18 @@
 //! The grants of one resource to one owner, counted, with what a savepoint needs to know.
 //!
 //! Invariants:
-//! 1. Epochs rise, and modes do not fall, from an entry to the next.
-//! 2. The mode of an entry is what was held after its grants; the last one's is what is held now.
-//! 3. An entry without grants stands only where its mode is not that of the entry before it: so
-//!    grants and releases in turn do not grow the list, and it has fewer such entries than there
-//!    are modes. The first has grants.
-//! 4. `before` is how many there are in `earlier`.
+//! 1. Epochs rise, and counts and modes do not fall, from an entry to the next.
+//! 2. The count and the mode of an entry are what was held after its grants; the last one's are
+//!    what is held now. The first has grants.
+//! 3. No two entries have the same count and the same mode: so grants and releases in turn do not
+//!    grow the list, and it has fewer entries without grants of their own than there are modes.
 
-use crate::modes::Mode;
+use crate::modes::{Mode, joined};
 
 #[derive(Default)]
 pub(super) struct Grants {
     last: Option<Entry>,
     earlier: Vec<Entry>,
-    before: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -42,7 +40,7 @@ impl Grants {
 
     #[inline]
     pub(super) fn count(&self) -> u64 {
-        self.before + self.last.map_or(0, |last| last.count)
+        self.last.map_or(0, |last| last.count)
     }
 
     /// Whether there is an entry of this epoch.
@@ -57,7 +55,7 @@ impl Grants {
     /// Whether they are one.
     #[inline]
     pub(super) fn is_one(&self) -> bool {
-        self.earlier.is_empty() && self.last.is_some_and(|last| last.count == 1)
+        self.earlier.is_empty() && self.count() == 1
     }
 
     /// None, where there was one at most.
@@ -70,67 +68,33 @@ impl Grants {
     /// So many more, in this epoch, which together ask for a mode. Whether they are the first in
     /// this epoch.
     pub(super) fn push(&mut self, epoch: u64, mode: Mode, count: u64) -> bool {
-        let mode = self.mode().map_or(mode, |held| held.join(mode));
-        match &mut self.last {
-            Some(last) if last.epoch == epoch => {
-                last.count += count;
-                last.mode = mode;
-                false
-            }
-            _ => {
-                self.before = self.count();
-                self.earlier.extend(self.last);
-                self.last = Some(Entry { epoch, count, mode });
-                true
-            }
+        let first = self.last_epoch() != Some(epoch);
+        let (mode, count) = (joined(self.mode(), Some(mode)), self.count() + count);
+        if first {
+            self.earlier.extend(self.last);
         }
+        self.last = mode.map(|mode| Entry { epoch, count, mode });
+        first
     }
 
     /// One less, the youngest. The mode stays until the last is gone.
     #[inline]
     pub(super) fn pop(&mut self) {
-        if self.count() <= 1 {
-            *self = Self::default();
-            return;
-        }
-        match &mut self.last {
-            Some(last) if last.count > 0 => {
-                last.count -= 1;
-                if last.count == 0 {
-                    self.tidy(self.earlier.len());
-                }
-            }
-            _ => self.pop_earlier(),
-        }
-    }
-
-    /// As `pop`, where the last entry has none. By invariant 3 it looks at a few.
-    fn pop_earlier(&mut self) {
-        let youngest = self.earlier.iter().rposition(|entry| entry.count > 0);
-        if let Some(at) = youngest {
-            self.before -= 1;
-            self.earlier[at].count -= 1;
-            self.tidy(at);
+        match self.last {
+            Some(last) if last.count > 1 => self.limit(last.count - 1, last.mode),
+            _ => *self = Self::default(),
         }
     }
 
     /// No stronger than this any more, nor after going back to a savepoint.
     pub(super) fn cap(&mut self, mode: Mode) {
-        let Some(last) = &mut self.last else { return };
-        last.mode = last.mode.meet(mode);
-        let weaker = |entry: &Entry| mode.covers(entry.mode);
-        // By invariant 1.
-        let from = self.earlier.iter().rposition(weaker).map_or(0, |at| at + 1);
-        for entry in &mut self.earlier[from..] {
-            entry.mode = entry.mode.meet(mode);
-        }
-        self.tidy(from);
+        self.limit(self.count(), mode);
     }
 
     /// Back to before this epoch.
     pub(super) fn cut(&mut self, epoch: u64) {
-        while self.last.is_some_and(|last| last.epoch >= epoch) {
-            self.step_back();
+        while self.last_epoch().is_some_and(|last| last >= epoch) {
+            self.last = self.earlier.pop();
         }
         if self.last.is_none() {
             *self = Self::default();
@@ -142,22 +106,24 @@ impl Grants {
         self.earlier.len() + usize::from(self.last.is_some())
     }
 
-    /// Without the last entry.
-    fn step_back(&mut self) {
-        self.last = self.earlier.pop();
-        self.before -= self.last.map_or(0, |last| last.count);
-    }
-
-    /// Invariant 3, where entries from this one on have changed.
-    fn tidy(&mut self, from: usize) {
-        let mut before = from.checked_sub(1).map(|at| self.earlier[at].mode);
-        let mut idle = |entry: &Entry| {
-            let same = before.replace(entry.mode) == Some(entry.mode);
-            same && entry.count == 0
+    /// No entry has more than so many, nor a mode that is stronger. Without grants of its own the
+    /// last that may change is one of a few, by invariant 3.
+    fn limit(&mut self, count: u64, mode: Mode) {
+        let within = |entry: &Entry| entry.count <= count && mode.covers(entry.mode);
+        // By invariant 1.
+        let from = self.earlier.iter().rposition(within).map_or(0, |at| at + 1);
+        let before = from.checked_sub(1).map(|at| self.earlier[at]);
+        let mut before = before.map(|entry| (entry.count, entry.mode));
+        let mut repeats = |entry: &mut Entry| {
+            entry.count = entry.count.min(count);
+            entry.mode = entry.mode.meet(mode);
+            let after = Some((entry.count, entry.mode));
+            std::mem::replace(&mut before, after) == after
         };
-        let _ = self.earlier.extract_if(from.., |entry| idle(entry)).count();
-        if self.last.as_ref().is_some_and(idle) {
-            self.step_back();
+        let repeated = self.earlier.extract_if(from.., |entry| repeats(entry));
+        repeated.for_each(drop);
+        if self.last.as_mut().is_some_and(repeats) {
+            self.last = self.earlier.pop();
         }
     }
 }

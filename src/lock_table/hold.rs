@@ -5,7 +5,7 @@
 
 use super::entries::NodeId;
 use super::grants::Grants;
-use crate::modes::Mode;
+use crate::modes::{Mode, joined};
 
 /// Its slot.
 pub(super) type HoldId = u32;
@@ -30,11 +30,6 @@ pub(super) enum HoldKind {
     },
     Covered {
         by: HoldId,
-    },
-    /// A root of which its owner holds nothing, and keeps the intent.
-    Kept {
-        node: NodeId,
-        mode: Mode,
     },
 }
 
@@ -63,25 +58,32 @@ impl<K> Hold<K> {
         matches!(self.kind, HoldKind::Real { .. })
     }
 
-    pub(super) fn is_kept(&self) -> bool {
-        matches!(self.kind, HoldKind::Kept { .. })
+    /// A root of which its owner holds nothing, and keeps the intent.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.own().is_none() && !self.intents.any()
     }
 
     /// What it amounts to: in the table, or as covered.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.kind {
-            HoldKind::Real { mode, .. } => Some(mode),
-            HoldKind::Covered { .. } => self.own(),
-            HoldKind::Kept { .. } => None,
+            HoldKind::Real { mode, .. } if !self.is_idle() => Some(mode),
+            _ => self.own(),
         }
     }
 
-    /// Its entry in the table.
-    pub(super) fn node(&self) -> Option<NodeId> {
+    /// Its entry in the table, and the mode there.
+    pub(super) fn real(&self) -> Option<(NodeId, Mode)> {
         match self.kind {
-            HoldKind::Real { node, .. } | HoldKind::Kept { node, .. } => Some(node),
+            HoldKind::Real { node, mode, .. } => Some((node, mode)),
             HoldKind::Covered { .. } => None,
         }
+    }
+
+    /// One more real child, or one less, in this mode.
+    #[inline(always)]
+    pub(super) fn count_child(&mut self, mode: Mode, more: bool) {
+        self.intents.count(mode.parent_needs() == Mode::Ix, more);
     }
 
     pub(super) fn own_and_intents(&self) -> Option<Mode> {
@@ -91,11 +93,7 @@ impl<K> Hold<K> {
     /// The own mode joined with these intents.
     #[inline(always)]
     pub(super) fn own_and(&self, intents: Counts) -> Option<Mode> {
-        let intents = intents.map(Mode::Is, Mode::Ix);
-        match (self.own(), intents) {
-            (Some(own), Some(intents)) => Some(own.join(intents)),
-            (own, intents) => own.or(intents),
-        }
+        joined(self.own(), intents.map(Mode::Is, Mode::Ix))
     }
 }
 

@@ -6,7 +6,7 @@
 //! Invariants:
 //! 1. The modes of two holders are compatible.
 //! 2. An owner is in here once, in place or in the map; there is no map without anybody in it.
-//! 3. `len` says how many there are, `counts` says how often each mode occurs in the map.
+//! 3. `counts` says how often each mode occurs in the map.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,6 @@ const FEW: usize = 3;
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Holders {
-    len: u32,
     few: [Option<(OwnerKey, Mode)>; FEW],
     many: Option<Box<Many>>,
 }
@@ -32,7 +31,6 @@ struct Many {
 impl Holders {
     pub(super) const fn new() -> Self {
         Self {
-            len: 0,
             few: [None; FEW],
             many: None,
         }
@@ -41,23 +39,22 @@ impl Holders {
     /// Of an owner, where nobody is.
     #[inline]
     pub(super) fn set_first(&mut self, owner: OwnerKey, mode: Mode) {
-        self.len = 1;
         self.few[0] = Some((owner, mode));
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.few.iter().all(Option::is_none) && self.many.is_none()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len as usize
+        let many = self.many.as_ref().map_or(0, |many| many.map.len());
+        self.few.iter().flatten().count() + many
     }
 
     /// Of an owner that held nothing.
     #[inline]
     pub(super) fn add(&mut self, owner: OwnerKey, mode: Mode) {
-        self.len += 1;
         match self.few.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = Some((owner, mode)),
             None => drop(self.many.get_or_insert_default().set(owner, Some(mode))),
@@ -68,10 +65,7 @@ impl Holders {
     #[inline]
     pub(super) fn leave(&mut self, owner: OwnerKey) {
         match &mut self.few[0] {
-            Some((first, _)) if *first == owner => {
-                self.len -= 1;
-                self.few[0] = None;
-            }
+            Some((first, _)) if *first == owner => self.few[0] = None,
             _ => drop(self.set(owner, None)),
         }
     }
@@ -87,7 +81,6 @@ impl Holders {
         let is_owner =
             |place: &&mut Option<(OwnerKey, Mode)>| place.is_some_and(|(who, _)| who == owner);
         if let Some(place) = self.few.iter_mut().find(is_owner) {
-            self.len -= u32::from(mode.is_none());
             let before = place.map(|(_, mode)| mode);
             *place = mode.map(|mode| (owner, mode));
             return before;
@@ -95,7 +88,6 @@ impl Holders {
         if let Some(many) = &mut self.many
             && many.map.contains_key(&owner)
         {
-            self.len -= u32::from(mode.is_none());
             let before = many.set(owner, mode);
             if many.map.is_empty() {
                 self.many = None;

@@ -14,20 +14,19 @@
 //!
 //! Invariants:
 //! 1. The mode of a real hold in the table is the join of its own mode (granted and not given up)
-//!    and of the intents that its real children need; there is no hold without any.
+//!    and of the intents that its real children need; the root that is kept may be without any,
+//!    *idle*, and then its owner does not hold it.
 //! 2. `intents` of a hold counts its real children by the intent they need; `covers` counts the
 //!    covered holds that name it as their cover, by the mode their own needs above it.
 //! 3. A covered hold keeps its cover, and a real one stays real, until it is gone: so what was
 //!    granted before a savepoint never comes to rest on something granted after it.
 //! 4. The own mode of a cover covers what `covers` counts.
 
-use std::cmp::Reverse;
-
 use super::entries::NodeId;
 use super::error::ReleaseError;
 use super::grants::Grants;
 use super::hold::{HoldId, HoldKind};
-use super::index::Changes;
+use super::index::Change;
 use super::kept::{Due, Kept};
 use super::name::{Gone, Name};
 use super::slots::Slots;
@@ -36,12 +35,12 @@ use crate::modes::Mode;
 
 pub(super) struct Holds<K> {
     pub(super) slots: Slots<K>,
-    /// How many of them are real.
-    pub(super) real: u64,
+    /// How many of them are real, an idle one included.
+    real: u64,
     /// Counts the savepoints.
     pub(super) epoch: u64,
     /// What the last call asks to be entered: from leaf to root.
-    pub(super) changes: Changes,
+    pub(super) changes: Vec<Change>,
     pub(super) kept: Kept,
     pub(super) gone: Gone<K>,
 }
@@ -52,7 +51,7 @@ impl<K> Holds<K> {
             slots: Slots::new(),
             real: 0,
             epoch: 0,
-            changes: Changes::new(),
+            changes: Vec::new(),
             kept: Kept::new(),
             gone: Gone::new(),
         }
@@ -102,8 +101,9 @@ impl<K> Holds<K> {
             Some(id) => {
                 self.count(id, false);
                 let hold = self.slots.get_mut(id);
-                self.real -= u64::from(hold.is_real());
-                if !hold.is_real() && step.cover.is_none() {
+                if hold.is_real() {
+                    self.real -= 1;
+                } else if step.cover.is_none() {
                     hold.depth = step.depth;
                 }
                 hold.kind = kind;
@@ -113,7 +113,7 @@ impl<K> Holds<K> {
                 id
             }
         };
-        self.real += u64::from(self.slots.get(id).is_real());
+        self.real += u64::from(matches!(kind, HoldKind::Real { .. }));
         self.count(id, true);
         step.hold = Some(id);
     }
@@ -149,22 +149,21 @@ impl<K> Holds<K> {
 
     /// What is granted from now on can be given back together.
     pub(super) fn savepoint(&mut self) -> u64 {
-        self.slots.begin_log();
         self.epoch += 1;
         self.epoch
     }
 
     /// Gives back what was granted since, from the leaves up. Looks at nothing else.
     pub(super) fn release_to(&mut self, epoch: u64) {
-        let mut touched: Vec<(u32, HoldId)> = Vec::new();
-        while let Some(id) = self.slots.log.pop_since(epoch) {
+        let mut touched = Vec::new();
+        while let Some((_, id)) = self.slots.log.pop_if(|(at, _)| *at >= epoch) {
             let hold = self.slots.get(id);
             // It may have been released meanwhile.
             if hold.grants.last_epoch().is_some_and(|last| last >= epoch) {
                 touched.push((hold.depth, id));
             }
         }
-        self.slots.log.shrink();
+        self.slots.shrink_log();
         touched.sort_unstable_by(|a, b| b.cmp(a));
         touched.dedup();
         for (_, id) in touched {
@@ -174,21 +173,23 @@ impl<K> Holds<K> {
 
     /// Gives back everything, from the leaves up.
     pub(super) fn clear(&mut self) {
-        let mut all = self.slots.take_all();
-        all.sort_by_key(|hold| (!hold.is_kept(), Reverse(hold.depth)));
-        self.real = 0;
-        for hold in all {
-            let intent = hold.own().is_none();
-            if let Some(key) = hold.key {
-                self.leave((hold.hash, key), hold.kind, intent);
+        let depths = self.slots.iter().map(|(_, hold)| hold.depth);
+        for depth in (0..=depths.max().unwrap_or(0)).rev() {
+            for id in self.slots.ids() {
+                let hold = self.slots.get(id);
+                if hold.depth == depth && hold.own().is_some() {
+                    self.lower(id, |grants| *grants = Grants::default());
+                }
             }
+        }
+        if self.slots.is_empty() {
+            self.slots = Slots::new();
         }
     }
 
-    /// All that the table has of its owner, to be taken away.
-    pub(super) fn all(&self) -> Changes {
-        let nodes = self.slots.iter().filter_map(|(_, hold)| hold.node());
-        nodes.map(|node| (node, None)).collect()
+    /// How many it holds in the table.
+    pub(super) fn held(&self) -> u64 {
+        self.real - u64::from(self.idle().is_some())
     }
 
     /// Fewer or weaker grants: what follows from it for the hold and all above it, up to where
@@ -202,11 +203,9 @@ impl<K> Holds<K> {
             let hold = self.slots.get_mut(at);
             let target = hold.own_and_intents();
             let HoldKind::Real { node, mode, parent } = hold.kind else {
-                if target.is_some() {
-                    self.count(at, true);
-                } else {
-                    let (named, kind) = self.slots.remove(at);
-                    self.leave(named, kind, false);
+                match target {
+                    Some(_) => self.count(at, true),
+                    None => self.remove(at),
                 }
                 return;
             };
@@ -219,94 +218,74 @@ impl<K> Holds<K> {
             if target == Some(mode) {
                 return;
             }
-            if target.is_some() {
-                self.changes.push((node, target));
-            } else {
+            if target.is_none() {
+                // What was granted by name is not worth keeping.
+                if parent.is_none() && at != start && self.stays(at, node, mode) {
+                    return;
+                }
                 self.real -= 1;
-                let (named, kind) = self.slots.remove(at);
-                self.leave(named, kind, at != start);
+                self.remove(at);
             }
+            self.changes.push((node, target));
             let Some(parent) = parent else { return };
             self.count(parent, false);
             at = parent;
         }
     }
 
-    /// A hold of which nothing is left; what is below it has gone before. It was held only for the
-    /// sake of that, or granted.
-    #[inline]
-    fn leave(&mut self, named: (u64, K), kind: HoldKind, intent: bool) {
-        match kind {
-            HoldKind::Real {
-                node,
-                mode,
-                parent: None,
-            } if intent => return self.leave_root(named, node, mode),
-            HoldKind::Real { node, .. } => {
+    /// Nothing of it is left; what is below it has gone before.
+    fn remove(&mut self, id: HoldId) {
+        self.slots.kept.take_if(|kept| *kept == id);
+        if let Some(key) = self.slots.take(id) {
+            self.gone.push(Name::Own(key));
+        }
+    }
+
+    /// Whether a root that is not needed any more stays in the table. Worth keeping is what is
+    /// left twice in a row, for another if need be.
+    fn stays(&mut self, id: HoldId, node: NodeId, mode: Mode) -> bool {
+        let again = self.kept.left(self.slots.get(id).hash, mode);
+        match self.slots.kept {
+            Some(kept) if kept == id => self.kept.due = Due::Rest,
+            None if again => {
+                (self.slots.kept, self.kept.due) = (Some(id), Due::Begin(node));
                 self.changes.push((node, None));
-                if self.kept.node == Some(node) {
-                    self.kept.node = None;
-                }
             }
-            HoldKind::Kept { node, mode } => return self.keep(named, node, mode),
-            HoldKind::Covered { .. } => {}
+            _ => {
+                if again {
+                    self.forget_idle();
+                }
+                return false;
+            }
         }
-        self.gone.push(Name::Own(named.1));
+        true
     }
 
-    /// A root is not needed any more. Worth keeping is what is left twice in a row: then it stays
-    /// in the table, for another if need be.
-    fn leave_root(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
-        let again = self.kept.left(named.0, mode);
-        if self.kept.node == Some(node) {
-            self.kept.due = Due::Rest;
-            return self.keep(named, node, mode);
-        }
-        self.changes.push((node, None));
-        if again && self.kept.node.is_none() {
-            (self.kept.node, self.kept.due) = (Some(node), Due::Begin(node));
-            return self.keep(named, node, mode);
-        }
-        self.gone.push(Name::Own(named.1));
-        if again {
-            let idle = self.forget_idle();
-            self.changes.extend(idle.map(|idle| (idle, None)));
+    /// It keeps nothing any more, if it does not use it.
+    pub(super) fn forget_idle(&mut self) {
+        if let Some(id) = self.idle()
+            && let Some((node, _)) = self.slots.get(id).real()
+        {
+            self.real -= 1;
+            self.remove(id);
+            self.kept.due = Due::Nothing;
+            self.changes.push((node, None));
         }
     }
 
-    fn keep(&mut self, named: (u64, K), node: NodeId, mode: Mode) {
-        let kind = HoldKind::Kept { node, mode };
-        self.slots.idle = Some(self.slots.insert(named, 0, kind, (0, None)));
+    /// The root that is kept and idle.
+    #[inline]
+    pub(super) fn idle(&self) -> Option<HoldId> {
+        let kept = self.slots.kept;
+        kept.filter(|&id| self.slots.get(id).is_idle())
     }
 
-    /// It keeps nothing any more, if it does not use it. Gives what it kept.
-    pub(super) fn forget_idle(&mut self) -> Option<NodeId> {
-        let idle = self.slots.idle.take()?;
-        let ((_, key), _) = self.slots.remove(idle);
-        self.gone.push(Name::Own(key));
-        self.kept.due = Due::Nothing;
-        self.kept.node.take()
-    }
-
-    /// The root that is kept and idle, and the intent.
-    pub(super) fn idle(&self) -> Option<(NodeId, Mode)> {
-        match self.slots.get(self.slots.idle?).kind {
-            HoldKind::Kept { node, mode } => Some((node, mode)),
-            _ => None,
-        }
-    }
-
-    /// A child is held in this mode from now on, in the table. Who keeps its parent uses it.
+    /// A real hold was made by a plain request: a child of this one.
     #[inline(always)]
-    pub(super) fn join_parent(&mut self, parent: HoldId, mode: Mode) {
-        let hold = self.slots.get_mut(parent);
-        let strong = mode.parent_needs() == Mode::Ix;
-        hold.intents.count(strong, true);
-        if let HoldKind::Kept { node, mode } = hold.kind {
-            let parent = None;
-            hold.kind = HoldKind::Real { node, mode, parent };
-            self.slots.idle = None;
-            self.real += 1;
+    pub(super) fn join_parent(&mut self, parent: Option<HoldId>, mode: Mode) {
+        self.real += 1;
+        if let Some(parent) = parent {
+            self.slots.get_mut(parent).count_child(mode, true);
         }
     }
 
@@ -315,19 +294,14 @@ impl<K> Holds<K> {
     #[inline(always)]
     pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
         let hold = self.slots.get(parent);
-        let HoldKind::Real {
-            node, mode: held, ..
-        } = hold.kind
-        else {
-            return None;
-        };
+        let (_, held) = hold.real()?;
         let mut intents = hold.intents;
         intents.count(mode.parent_needs() == Mode::Ix, false);
         let needed = hold.own_and(intents);
         if needed == Some(held) {
             return Some(false);
         }
-        (needed.is_none() && self.kept.node == Some(node)).then_some(true)
+        (needed.is_none() && self.slots.kept == Some(parent)).then_some(true)
     }
 
     /// What was granted last, if no more is held than that and a parent that can rest then.
@@ -337,22 +311,21 @@ impl<K> Holds<K> {
             return None;
         };
         let only = match parent {
-            None => self.real == 1,
+            None => self.held() == 1,
             Some(parent) => self.real == 2 && self.parent_rests(parent, mode) == Some(true),
         };
         only.then_some(id)
     }
 
-    /// That child has gone, and the parent rests if it can.
+    /// It has gone plainly, and its parent rests if it can.
     #[inline(always)]
-    pub(super) fn leave_parent(&mut self, parent: HoldId, mode: Mode, rests: bool) {
+    pub(super) fn leave_parent(&mut self, parent: Option<HoldId>, mode: Mode, rests: bool) {
+        self.real -= 1;
+        let Some(parent) = parent else { return };
         let hold = self.slots.get_mut(parent);
-        hold.intents.count(mode.parent_needs() == Mode::Ix, false);
-        if rests && let HoldKind::Real { node, mode, .. } = hold.kind {
-            hold.kind = HoldKind::Kept { node, mode };
+        hold.count_child(mode, false);
+        if rests && let Some((_, mode)) = hold.real() {
             self.kept.left(hold.hash, mode);
-            self.slots.idle = Some(parent);
-            self.real -= 1;
         }
     }
 
@@ -364,8 +337,7 @@ impl<K> Holds<K> {
         match hold.kind {
             HoldKind::Real { mode, parent, .. } => {
                 if let Some(parent) = parent {
-                    let intents = &mut self.slots.get_mut(parent).intents;
-                    intents.count(mode.parent_needs() == Mode::Ix, more);
+                    self.slots.get_mut(parent).count_child(mode, more);
                 }
             }
             HoldKind::Covered { by } => {
@@ -374,7 +346,6 @@ impl<K> Holds<K> {
                     covers.count(!Mode::S.covers(own), more);
                 }
             }
-            HoldKind::Kept { .. } => {}
         }
     }
 }

@@ -34,8 +34,8 @@ pub(super) enum Room {
     Revoked,
 }
 
-/// What is to be entered in the table for an owner: what it holds of each from now on.
-pub(super) type Changes = Vec<(NodeId, Option<Mode>)>;
+/// What is to be entered in the table for an owner: what it holds there from now on.
+pub(super) type Change = (NodeId, Option<Mode>);
 
 impl<K> Index<K> {
     pub(super) const fn new() -> Self {
@@ -95,14 +95,6 @@ impl<K> Index<K> {
         entry.is_some_and(|entry| entry.busy.is_some())
     }
 
-    /// What an owner holds of an entry that is not busy becomes this.
-    #[inline]
-    pub(super) fn raise(&mut self, id: NodeId, owner: OwnerKey, mode: Mode) {
-        if let Some(entry) = self.entries.get_mut(id) {
-            entry.holders.set(owner, Some(mode));
-        }
-    }
-
     /// How many entries somebody holds or waits for: not those where all is kept and idle.
     pub(super) fn in_use(&mut self) -> usize {
         let Self { entries, biases } = self;
@@ -114,10 +106,10 @@ impl<K> Index<K> {
         entries.len() - resting
     }
 
-    /// Lowers what an owner holds; gives the node if the entry is busy, and nothing has changed.
+    /// Sets what an owner holds; gives the node if the entry is busy, and nothing has changed.
     /// If it may keep it and holds nothing any more, it does so no longer.
     #[inline(always)]
-    pub(super) fn lower(
+    pub(super) fn set(
         &mut self,
         id: NodeId,
         owner: OwnerKey,

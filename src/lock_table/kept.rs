@@ -28,7 +28,7 @@
 //! and so what the owner did below the root happens before what is granted after it.
 //!
 //! An owner keeps one at most: that of the root that it left last ([`Kept`]). Its hold stays where
-//! it is, and is one of a kind of its own while it is idle.
+//! it is, and is without a need while it is idle.
 
 use std::collections::BTreeMap;
 
@@ -144,8 +144,6 @@ impl Biases {
 pub(super) struct Kept {
     /// Made when it is needed.
     word: Option<Arc<Bias>>,
-    /// The root that it keeps, used or idle.
-    pub(super) node: Option<NodeId>,
     pub(super) due: Due,
     /// The root that it left last: its hash, and the intent.
     last: Option<(u64, Mode)>,
@@ -165,7 +163,6 @@ impl Kept {
     pub(super) const fn new() -> Self {
         Self {
             word: None,
-            node: None,
             due: Due::Nothing,
             last: None,
         }

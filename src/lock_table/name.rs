@@ -7,6 +7,14 @@ use crate::sync::UnmodelledArc as Arc;
 /// Longer lists are not kept for the next time.
 pub(super) const KEPT: usize = 64;
 
+/// Empties a list whose memory is used again.
+pub(super) fn empty<T>(list: &mut Vec<T>) {
+    list.clear();
+    if list.capacity() > KEPT {
+        *list = Vec::new();
+    }
+}
+
 /// A resource's name: moved where others may need it when the lock is let go.
 pub(super) enum Name<K> {
     Own(K),
@@ -66,9 +74,7 @@ impl<K> Gone<K> {
     fn drop_names(&mut self) {
         // Taken out, as a drop may panic.
         let mut names = mem::take(&mut self.0);
-        names.clear();
-        if names.capacity() <= KEPT {
-            self.0 = names;
-        }
+        empty(&mut names);
+        self.0 = names;
     }
 }

@@ -1,14 +1,14 @@
 //! Owners: who locks, what they hold, and how they give it back.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, RandomState};
 
 use super::error::{OwnerId, ReleaseError};
 use super::hold::HoldId;
 use super::holds::Holds;
-use super::index::{Room, spread};
+use super::index::Room;
 use super::kept::Due;
-use super::name::KEPT;
+use super::name::empty;
 use super::owners::{OwnerKey, Priority};
 use super::path::Path;
 use super::{Resource, Shared};
@@ -260,38 +260,23 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         id.map_or(0, |id| self.holds.slots.get(id).grants.count())
     }
 
-    /// A new request.
+    /// A new request; the hash of the first resource may be known.
     #[inline]
-    pub(super) fn plan(&mut self, asked: impl IntoIterator<Item = (K, Mode)>) {
-        self.abort_pending();
-        self.path
-            .plan(asked, |key| hash(&self.shared, key), &self.holds);
-    }
-
-    /// Of one resource that was not plain: its hash is known.
-    #[inline]
-    pub(super) fn plan_one(&mut self, key: K, mode: Mode) {
-        let mut known = Some(self.hash);
-        let hash = |key: &K| known.take().unwrap_or_else(|| hash(&self.shared, key));
-        self.path.plan([(key, mode)], hash, &self.holds);
+    pub(super) fn plan(
+        &mut self,
+        asked: impl IntoIterator<Item = (K, Mode)>,
+        mut known: Option<u64>,
+    ) {
+        let hash = |key: &K| known.take().unwrap_or_else(|| self.shared.hash(key));
+        self.path.plan(asked, hash, &self.holds);
     }
 
     #[inline]
     pub(super) fn find(&self, resource: &K) -> Option<HoldId> {
         let slots = &self.holds.slots;
         let recent = slots.recent().filter(|&id| slots.get(id).is_of(resource));
-        recent.or_else(|| slots.find(self.hash(resource), resource))
+        recent.or_else(|| slots.find(self.shared.hash(resource), resource))
     }
-
-    #[inline]
-    pub(super) fn hash(&self, resource: &K) -> u64 {
-        hash(&self.shared, resource)
-    }
-}
-
-#[inline]
-fn hash<K: Hash, S: BuildHasher>(shared: &Shared<K, S>, resource: &K) -> u64 {
-    spread(shared.hasher.hash_one(resource))
 }
 
 impl<K: Resource, S> Owner<K, S> {
@@ -299,22 +284,15 @@ impl<K: Resource, S> Owner<K, S> {
     #[inline]
     pub(super) fn take(&mut self) -> Room {
         let Holds { kept, gone, .. } = &mut self.holds;
-        let kept = self.path.keeps().then(|| &**kept.word());
+        let kept = self.path.keeps.then(|| &**kept.word());
         self.path.take(&self.shared.shards, (self.id, kept), gone)
     }
 
-    /// As `take`, without what it kept.
-    #[cold]
-    pub(super) fn take_anew(&mut self) -> Room {
-        self.give_up_kept();
-        self.take()
-    }
-
     /// Gives back what it keeps and does not use; the path may have to ask for it now.
+    #[cold]
     pub(super) fn give_up_kept(&mut self) {
         self.path.forget_kept();
-        let idle = self.holds.forget_idle();
-        self.holds.changes.extend(idle.map(|idle| (idle, None)));
+        self.holds.forget_idle();
         self.enter_changes();
     }
 }
@@ -335,11 +313,9 @@ impl<K, S> Owner<K, S> {
             ..
         } = &mut self.holds;
         if !changes.is_empty() {
-            if self.shared.shards.lower(self.id, changes, kept, gone) {
-                changes.clear();
-                if changes.capacity() > KEPT {
-                    *changes = Vec::new();
-                }
+            let all = changes.iter().copied();
+            if self.shared.shards.lower(self.id, all, kept, gone) {
+                empty(changes);
             } else {
                 self.enter_busy();
             }
@@ -349,13 +325,13 @@ impl<K, S> Owner<K, S> {
 
     #[cold]
     fn enter_busy(&mut self) {
-        // Taken out, so that nothing is entered twice if the drop of a name panics.
-        let mut changes = std::mem::take(&mut self.holds.changes);
         if self.holds.kept.due != Due::Nothing {
-            changes.extend(self.holds.forget_idle().map(|idle| (idle, None)));
+            self.holds.forget_idle();
         }
+        // Taken out, so that nothing is entered twice if the drop of a name panics.
+        let changes = std::mem::take(&mut self.holds.changes);
         self.shared
-            .with_state(|waits, _| waits.lower(self.id, &changes));
+            .with_state(|waits, _| waits.lower(self.id, changes.into_iter()));
     }
 }
 
@@ -363,16 +339,18 @@ impl<K, S> Drop for Owner<K, S> {
     fn drop(&mut self) {
         self.shared.owners.0.end();
         // All at once, before the drop of any name can panic.
-        let changes = self.holds.all();
-        let Holds { kept, gone, .. } = &mut self.holds;
+        let Holds {
+            slots, kept, gone, ..
+        } = &mut self.holds;
+        let changes = slots.nodes().map(|node| (node, None));
         kept.due = Due::Nothing;
         let shared = &*self.shared;
-        if self.pending || !shared.shards.lower(self.id, &changes, kept, gone) {
+        if self.pending || !shared.shards.lower(self.id, changes.clone(), kept, gone) {
             shared.with_state(|waits, _| {
                 if self.pending {
                     waits.abort(self.id);
                 }
-                waits.lower(self.id, &changes);
+                waits.lower(self.id, changes);
             });
         }
     }

@@ -1,12 +1,15 @@
 //! What one request comes to: which nodes, in which modes, in which order.
 //!
 //! State: a step per resource asked for and per ancestor of one, by (depth, hash): from root to
-//! leaf, and two paths that meet take what both want in the same order, save for equal hashes.
+//! leaf, and two paths that meet take what both want in the same order, save for equal hashes. Two
+//! ways of one path that meet are one from there on: each name is in it once.
 //!
 //! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile.
 //! Hashing, comparing, cloning and asking for parents are the user's code. Then `take` gets all of
 //! it from the index, if nobody is in the way; else `advance` takes steps under the lock of the
 //! wait table, until one has to wait in a queue.
+
+use hashbrown::HashTable;
 
 use super::entries::{Entry, NodeId};
 use super::error::LockError;
@@ -14,20 +17,20 @@ use super::hold::{HoldId, HoldKind};
 use super::holds::Holds;
 use super::index::Room;
 use super::kept::Bias;
-use super::name::{Gone, KEPT};
+use super::name::{Gone, empty};
 use super::owners::OwnerKey;
 use super::shards::{Locked, Shards};
-use super::step::{Step, has_repeats, merged};
+use super::step::Step;
 use super::wait_table::WaitTable;
 use super::{MAX_DEPTH, Resource};
-use crate::modes::Mode;
+use crate::modes::{Mode, joined};
 
 pub(super) struct Path<K> {
     steps: Vec<Step<K>>,
     /// How many of them are done.
     at: usize,
-    /// Which of them is the root that the owner keeps.
-    kept: Option<usize>,
+    /// It needs what the owner keeps, at the step that is idle.
+    pub(super) keeps: bool,
     /// What the owner keeps will not do here, and has to be given up before.
     pub(super) gives_up: bool,
     /// Why it cannot be had, whoever holds what.
@@ -43,86 +46,134 @@ impl<K: Resource> Path<K> {
         mut hash: impl FnMut(&K) -> u64,
         holds: &Holds<K>,
     ) {
-        if !self.steps.is_empty() {
-            // Of a wait that was forgotten.
-            self.clear();
-        }
-        (self.at, self.kept) = (0, None);
+        // There are some if a wait was forgotten.
+        self.clear();
+        (self.at, self.keeps) = (0, false);
         (self.gives_up, self.unfit) = (false, None);
-        let mut fresh = true;
-        for (key, mode) in asked {
-            fresh &= self.steps.is_empty();
-            match walk(&mut self.steps, (key, mode), &mut hash, holds) {
-                Ok(alone) => fresh &= alone,
-                Err(error) => return self.unfit = Some(error),
+        let mut known = HashTable::new();
+        for request in asked {
+            // The ways before this one.
+            for at in known.len()..self.steps.len() {
+                let rehash = |&at: &usize| self.steps[at].hash;
+                known.insert_unique(self.steps[at].hash, at, rehash);
+            }
+            if let Err(error) = self.walk(request, &mut hash, &known, holds) {
+                return self.unfit = Some(error);
             }
         }
-        if !fresh {
-            self.steps = merged(std::mem::take(&mut self.steps));
-            self.assign(holds);
+        if !known.is_empty() {
+            self.sort();
         }
-        for (at, step) in self.steps.iter_mut().enumerate() {
-            if step.idle
-                && let Some((node, mode)) = holds.idle()
-            {
-                if step.asked.is_none() && step.parent.is_none() && step.mode == Some(mode) {
-                    (step.had, step.node) = (Some(mode), Some(node));
-                    self.kept = Some(at);
-                    continue;
+        self.assign(holds);
+    }
+
+    /// Adds the way to one resource, from the root, or from where it meets one that is known.
+    #[inline]
+    fn walk(
+        &mut self,
+        (key, mode): (K, Mode),
+        mut hash: impl FnMut(&K) -> u64,
+        known: &HashTable<usize>,
+        holds: &Holds<K>,
+    ) -> Result<(), LockError<K>> {
+        let first = self.steps.len();
+        let (mut next, mut above) = (Some(key), None);
+        while let Some(key) = next.take() {
+            let hash = hash(&key);
+            if !known.is_empty() {
+                let is_it = |&at: &usize| self.steps[at].is(hash, &key);
+                above = known.find(hash, is_it).copied();
+                if above.is_some() {
+                    break;
                 }
-                self.gives_up = true;
             }
-            step.name_new();
+            let below = &self.steps[first..];
+            if below.iter().any(|step| step.is(hash, &key)) {
+                return Err(LockError::OwnAncestor);
+            }
+            if below.len() > MAX_DEPTH {
+                return Err(LockError::TooDeep);
+            }
+            let mut step = Step::of(key, hash);
+            step.hold = holds.slots.find(step.hash, step.key());
+            step.idle = step.hold.is_some() && step.hold == holds.idle();
+            step.hold = step.hold.filter(|_| !step.idle);
+            next = parent(&step, holds);
+            self.steps.push(step);
         }
+        self.steps[first..].reverse();
+        let depth = above.map_or(0, |above| self.steps[above].depth + 1);
+        for (at, step) in (first..).zip(&mut self.steps[first..]) {
+            step.depth = depth + (at - first) as u32;
+            step.parent = above.map(|above| above as u32);
+            above = Some(at);
+        }
+        let step = &mut self.steps[above.expect("the resource itself")];
+        let (asked, count) = step.asked.unwrap_or((mode, 0));
+        step.asked = Some((asked.join(mode), count + 1));
+        match step.depth as usize > MAX_DEPTH {
+            true => Err(LockError::TooDeep),
+            false => Ok(()),
+        }
+    }
+
+    /// By (depth, hash). Parents are less deep.
+    #[inline(never)]
+    fn sort(&mut self) {
+        let mut numbered: Vec<_> = self.steps.drain(..).enumerate().collect();
+        numbered.sort_by_key(|(_, step)| (step.depth, step.hash));
+        let mut places = vec![0; numbered.len()];
+        for (place, (number, _)) in (0..).zip(&numbered) {
+            places[*number] = place;
+        }
+        self.steps.extend(numbered.into_iter().map(|(_, mut step)| {
+            step.parent = step.parent.map(|parent| places[parent as usize]);
+            step
+        }));
     }
 
     /// What was kept is not any more: it has to be asked for.
     pub(super) fn forget_kept(&mut self) {
-        if let Some(at) = self.kept.take() {
-            (self.steps[at].had, self.steps[at].node) = (None, None);
-            self.steps[at].name_new();
+        self.keeps = false;
+        if let Some(step) = self.steps.iter_mut().find(|step| step.idle) {
+            (step.idle, step.had, step.node) = (false, None, None);
+            step.name_new();
         }
     }
 
-    /// Whether it needs what the owner keeps.
-    pub(super) fn keeps(&self) -> bool {
-        self.kept.is_some()
-    }
-
-    /// What is to be done where more is held or asked for than one way.
+    /// What is to be done at each step, from the leaves up.
     fn assign(&mut self, holds: &Holds<K>) {
-        for step in &mut self.steps {
-            step.mode = None;
-        }
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
             let hold = step.hold.map(|id| holds.slots.get(id));
-            let real = match hold.map(|hold| hold.kind) {
-                Some(HoldKind::Real { node, mode, .. }) => Some((mode, node)),
-                Some(HoldKind::Covered { .. } | HoldKind::Kept { .. }) | None => None,
+            let mut real = hold.and_then(|hold| hold.real());
+            let asked = step.asked.map(|(mode, _)| mode);
+            let Some(needed) = joined(step.mode, asked) else {
+                continue;
             };
-            let mut wanted = step.mode;
-            if let Some((mut asked, _)) = step.asked {
-                if real.is_none() {
-                    let own = hold.and_then(|hold| hold.own());
-                    asked = own.map_or(asked, |own| own.join(asked));
-                    if wanted.is_none()
-                        && let Some(by) = self.cover(at, asked, holds)
-                    {
-                        self.steps[at].cover = Some(by);
-                        continue;
-                    }
-                }
-                wanted = Some(wanted.map_or(asked, |wanted| wanted.join(asked)));
-            }
-            let Some(mut mode) = wanted else { continue };
             let held = hold.and_then(|hold| hold.mode());
-            mode = held.map_or(mode, |held| held.join(mode));
+            let mode = held.map_or(needed, |held| held.join(needed));
+            if real.is_none()
+                && step.mode.is_none()
+                && let Some(by) = self.cover(at, mode, holds)
+            {
+                self.steps[at].cover = Some(by);
+                continue;
+            }
             let step = &mut self.steps[at];
+            if step.idle {
+                let kept = holds.idle().and_then(|id| holds.slots.get(id).real());
+                let fits = asked.is_none() && step.parent.is_none();
+                real = kept.filter(|(_, kept)| fits && *kept == mode);
+                step.idle = real.is_some();
+                (self.keeps, self.gives_up) = (step.idle, !step.idle);
+            }
             step.mode = Some(mode);
-            (step.had, step.node) = real.unzip();
+            (step.node, step.had) = real.unzip();
+            step.name_new();
             if let Some(parent) = step.parent {
-                self.steps[parent as usize].want(mode.parent_needs());
+                let parent = &mut self.steps[parent as usize];
+                parent.mode = joined(parent.mode, Some(mode.parent_needs()));
             }
         }
     }
@@ -151,9 +202,6 @@ impl<K: Resource> Path<K> {
         (owner, kept): (OwnerKey, Option<&Bias>),
         gone: &mut Gone<K>,
     ) -> Room {
-        if self.hashes().next().is_none() {
-            return Room::Free;
-        }
         let (mut locked, room) = self.lock(shards, owner, gone);
         if room != Room::Free {
             return room;
@@ -164,8 +212,12 @@ impl<K: Resource> Path<K> {
         for step in &mut self.steps {
             let Some(mode) = step.raised() else { continue };
             match step.node {
-                Some(id) => locked.index(id.hash).raise(id, owner, mode),
-                None => drop(step.insert(&mut locked, owner, mode)),
+                Some(id) => {
+                    _ = locked
+                        .index(id.hash)
+                        .set(id, owner, Some(mode), false, gone)
+                }
+                None => _ = step.insert(&mut locked, owner, mode),
             }
         }
         Room::Free
@@ -175,6 +227,7 @@ impl<K: Resource> Path<K> {
     /// keeps and does not use.
     ///
     /// The user's `Eq` runs here: if it panics, nothing has been taken.
+    #[inline]
     pub(super) fn lock<'a>(
         &mut self,
         shards: &'a Shards<K>,
@@ -182,13 +235,14 @@ impl<K: Resource> Path<K> {
         gone: &mut Gone<K>,
     ) -> (Locked<'a, K>, Room) {
         let mut locked = shards.lock(self.hashes());
-        let mut room = look(&mut self.steps[self.at..], &mut locked, owner, gone);
-        if room == Room::Kept {
+        loop {
+            let room = look(&mut self.steps[self.at..], &mut locked, owner, gone);
+            if room != Room::Kept {
+                return (locked, room);
+            }
             drop(locked);
             locked = shards.lock_all();
-            room = look(&mut self.steps[self.at..], &mut locked, owner, gone);
         }
-        (locked, room)
     }
 
     /// Takes step after step as far as can be had now, where it has looked. Gives the node that
@@ -214,59 +268,6 @@ impl<K: Resource> Path<K> {
         }
         None
     }
-}
-
-/// Adds the way to one resource, from the first ancestor that is held well enough, or from the
-/// root. Whether nothing on it is held below that one.
-#[inline]
-fn walk<K: Resource>(
-    steps: &mut Vec<Step<K>>,
-    (key, mode): (K, Mode),
-    mut hash: impl FnMut(&K) -> u64,
-    holds: &Holds<K>,
-) -> Result<bool, LockError<K>> {
-    let first = steps.len();
-    let (mut fresh, mut too_deep) = (true, false);
-    let (mut next, mut wanted) = (Some(key), mode);
-    while let Some(key) = next.take() {
-        if steps.len() - first > MAX_DEPTH {
-            too_deep = true;
-            break;
-        }
-        let hash = hash(&key);
-        let mut step = Step::of(key, hash);
-        step.hold = holds.slots.find(step.hash, step.key());
-        step.idle = step.hold.is_some() && step.hold == holds.slots.idle;
-        step.hold = step.hold.filter(|_| !step.idle);
-        let carries = |id| holds.carries(id, wanted, mode);
-        if !(fresh && steps.len() > first && step.hold.is_some_and(carries)) {
-            fresh &= step.hold.is_none();
-            step.mode = Some(wanted);
-            wanted = wanted.parent_needs();
-            next = parent(&step, holds);
-        }
-        steps.push(step);
-    }
-    if has_repeats(&steps[first..]) {
-        return Err(LockError::OwnAncestor);
-    }
-    steps[first].asked = Some((mode, 1));
-    steps[first..].reverse();
-    let mut depth = 0;
-    for (at, step) in steps.iter_mut().enumerate().skip(first) {
-        if let Some(held) = step.hold.map(|id| holds.slots.get(id))
-            && held.is_real()
-        {
-            depth = held.depth;
-        }
-        step.depth = depth;
-        step.parent = (at > first).then(|| at as u32 - 1);
-        depth += 1;
-    }
-    if too_deep || depth as usize > MAX_DEPTH + 1 {
-        return Err(LockError::TooDeep);
-    }
-    Ok(fresh)
 }
 
 /// What a step is a part of. What is held in the table stands where it stood when it was granted,
@@ -322,7 +323,7 @@ impl<K> Path<K> {
         Self {
             steps: Vec::new(),
             at: 0,
-            kept: None,
+            keeps: false,
             gives_up: false,
             unfit: None,
         }
@@ -338,10 +339,7 @@ impl<K> Path<K> {
 
     #[inline(never)]
     fn drop_steps(&mut self) {
-        self.steps.clear();
-        if self.steps.capacity() > KEPT {
-            self.steps = Vec::new();
-        }
+        empty(&mut self.steps);
     }
 
     /// The node that could not be had at once has been granted.
@@ -352,10 +350,10 @@ impl<K> Path<K> {
     /// Enters in the owner's holds what has been granted.
     #[inline]
     pub(super) fn commit(&mut self, holds: &mut Holds<K>) {
-        if let Some(at) = self.kept {
-            self.steps[at].hold = holds.slots.idle.take();
-        }
         for at in 0..self.steps.len() {
+            if self.keeps && self.steps[at].idle {
+                self.steps[at].hold = holds.idle();
+            }
             let parent = self.steps[at].parent;
             let parent = parent.and_then(|parent| self.steps[parent as usize].hold);
             holds.enter(&mut self.steps[at], parent);

@@ -23,12 +23,12 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
             return false;
         };
         let mode = *mode;
-        let hash = self.hash(key);
+        let hash = self.shared.hash(key);
         self.hash = hash;
         if self.shared.is_closed() || self.holds.slots.find(hash, key).is_some() {
             return false;
         }
-        let parent = match key.parent() {
+        let above = match key.parent() {
             None => None,
             // Seen here, as it may give another answer when it is asked again.
             Some(parent) if parent == *key => {
@@ -40,11 +40,12 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
                 above => above,
             },
         };
+        let (parent, idle) = above.unzip();
         let depth = parent.map_or(0, |parent| self.holds.slots.get(parent).depth + 1);
         let name = key.clone();
         let holds = &mut self.holds;
-        let kept = match parent {
-            Some(parent) if holds.slots.idle == Some(parent) => holds.kept.known(),
+        let kept = match idle {
+            Some(true) => holds.kept.known(),
             _ => None,
         };
         let node = {
@@ -70,27 +71,24 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
             let kind = HoldKind::Real { node, mode, parent };
             let grants = (holds.epoch, Some((mode, 1)));
             holds.slots.insert((hash, key), depth, kind, grants);
-            holds.real += 1;
-            if let Some(parent) = parent {
-                holds.join_parent(parent, mode);
-            }
+            holds.join_parent(parent, mode);
         }
         true
     }
 
-    /// What is held of a parent, if that is enough.
+    /// What is held of a parent, or kept and idle, if that is enough; and whether it is idle.
     #[inline]
-    fn find_above(&self, parent: &K, mode: Mode) -> Option<HoldId> {
+    fn find_above(&self, parent: &K, mode: Mode) -> Option<(HoldId, bool)> {
         let slots = &self.holds.slots;
         let recent = slots.above_recent(parent);
-        let id = recent.or_else(|| slots.find(self.hash(parent), parent))?;
+        let id = recent.or_else(|| slots.find(self.shared.hash(parent), parent))?;
         let hold = slots.get(id);
-        let needs = mode.parent_needs();
+        let (needs, idle) = (mode.parent_needs(), self.holds.idle() == Some(id));
         let enough = match hold.kind {
-            HoldKind::Kept { mode, .. } => mode == needs,
+            HoldKind::Real { mode, .. } if idle => mode == needs,
             _ => self.holds.carries(id, needs, mode),
         };
-        (enough && (hold.depth as usize) < MAX_DEPTH).then_some(id)
+        (enough && (hold.depth as usize) < MAX_DEPTH).then_some((id, idle))
     }
 }
 
@@ -107,7 +105,7 @@ impl<K, S> Owner<K, S> {
             return false;
         }
         let rests = match parent {
-            None if holds.kept.node == Some(node) => return false,
+            None if holds.slots.kept == Some(id) => return false,
             None => false,
             Some(parent) => match holds.parent_rests(parent, mode) {
                 None => return false,
@@ -130,10 +128,7 @@ impl<K, S> Owner<K, S> {
         if let Some(key) = holds.slots.take(id) {
             holds.gone.push(Name::Own(key));
         }
-        holds.real -= 1;
-        if let Some(parent) = parent {
-            holds.leave_parent(parent, mode, rests);
-        }
+        holds.leave_parent(parent, mode, rests);
         holds.slots.compact();
         holds.gone.drop_all();
         true

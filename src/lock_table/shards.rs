@@ -31,13 +31,11 @@
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use super::entries::NodeId;
-use super::index::Index;
+use super::index::{Change, Index};
 use super::kept::{Due, Kept};
 use super::name::Gone;
 use super::owners::OwnerKey;
 use crate::group::{Guard, Lock};
-use crate::modes::Mode;
 use crate::sync::model_size;
 
 /// A power of two, at most 32.
@@ -79,18 +77,14 @@ impl<K> Shards<K> {
 
     #[inline]
     fn lock_set(&self, mut set: u32) -> Locked<'_, K> {
-        let mut few = [const { None }; FEW];
-        let mut more = Vec::new();
-        let mut places = few.iter_mut();
-        while set != 0 {
+        let mut next = || {
             let at = set.trailing_zeros() as usize;
-            let locked = (at, self.0[at].0.lock());
-            match places.next() {
-                Some(place) => *place = Some(locked),
-                None => more.push(locked),
-            }
+            let shard = self.0.get(at)?;
             set &= set - 1;
-        }
+            Some((at, shard.0.lock()))
+        };
+        let few = std::array::from_fn(|_| next());
+        let more = std::iter::from_fn(next).collect();
         Locked { few, more }
     }
 
@@ -120,29 +114,30 @@ impl<K> Shards<K> {
     pub(super) fn lower(
         &self,
         owner: OwnerKey,
-        changes: &[(NodeId, Option<Mode>)],
+        changes: impl Iterator<Item = Change> + Clone,
         kept: &mut Kept,
         gone: &mut Gone<K>,
     ) -> bool {
         let keeps = kept.is_listed();
-        if let &[(id, mode)] = changes
+        let mut all = changes.clone();
+        if let (Some((id, mode)), None) = (all.next(), all.next())
             && kept.due == Due::Nothing
         {
-            let busy = self.lock_one(id.hash).lower(id, owner, mode, keeps, gone);
+            let busy = self.lock_one(id.hash).set(id, owner, mode, keeps, gone);
             return busy.is_none();
         }
-        let mut locked = self.lock(changes.iter().map(|(id, _)| id.hash));
-        let mut busy = |(id, _): &(NodeId, _)| locked.index(id.hash).is_busy(*id);
-        if changes.iter().any(&mut busy) || kept.due == Due::Rest && !kept.word().rest() {
+        let mut locked = self.lock(changes.clone().map(|(id, _)| id.hash));
+        let busy = |(id, _): Change| locked.index(id.hash).is_busy(id);
+        if changes.clone().any(busy) || kept.due == Due::Rest && !kept.word().rest() {
             return false;
         }
-        for &(id, mode) in changes {
+        for (id, mode) in changes {
             let index = locked.index(id.hash);
             match kept.due {
                 Due::Begin(root) if root == id && mode.is_none() => {
                     index.biases.begin(id, owner, kept.word());
                 }
-                _ => drop(index.lower(id, owner, mode, keeps, gone)),
+                _ => _ = index.set(id, owner, mode, keeps, gone),
             }
         }
         kept.due = Due::Nothing;

@@ -3,14 +3,14 @@
 //! Invariants:
 //! 1. A slot has a hold if it has a key; every other is in the list of the free, once.
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
-//! 3. `idle` is the hold of a root that is kept and not used.
-//! 4. `log` has every epoch but the first of the grants of every hold.
-//! 5. An id stays what it is until its hold is removed, or `compact` is called.
+//! 3. `log` has every epoch but the first of the grants of every hold.
+//! 4. An id stays what it is until its hold is removed, or `compact` is called.
 
 use std::mem;
 
 use hashbrown::HashTable;
 
+use super::entries::NodeId;
 use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
 use super::name::KEPT;
@@ -26,13 +26,15 @@ pub(super) struct Slots<K> {
     free: HoldId,
     len: usize,
     index: HashTable<HoldId>,
-    /// Whether a new hold has to be entered elsewhere, too: in the index or the log.
-    enters: bool,
     /// The slot that was used last, if it is there.
     recent: HoldId,
-    pub(super) idle: Option<HoldId>,
-    /// Of what was granted after a savepoint.
-    pub(super) log: Log,
+    /// The root that is kept, used or idle.
+    pub(super) kept: Option<HoldId>,
+    /// What its owner was granted since its first savepoint, in order: so that going back to one
+    /// costs what was granted since, whatever else is held. For each grant that is the first of a
+    /// hold in its epoch, the epoch and the hold. Epochs do not fall. Entries whose grants have
+    /// been released are stale, and stay until they are swept or popped.
+    pub(super) log: Vec<(u64, HoldId)>,
 }
 
 impl<K> Slots<K> {
@@ -42,10 +44,9 @@ impl<K> Slots<K> {
             free: END,
             len: 0,
             index: HashTable::new(),
-            enters: false,
             recent: END,
-            idle: None,
-            log: Log::new(),
+            kept: None,
+            log: Vec::new(),
         }
     }
 
@@ -87,9 +88,24 @@ impl<K> Slots<K> {
         &mut self.slots[id as usize]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (HoldId, &Hold<K>)> {
-        let all = (0..).zip(&self.slots);
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Of all slots.
+    pub(super) fn ids(&self) -> std::ops::Range<HoldId> {
+        0..self.slots.len() as HoldId
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (HoldId, &Hold<K>)> + Clone {
+        let all = self.ids().zip(&self.slots);
         all.filter(|(_, hold)| hold.key.is_some())
+    }
+
+    /// All that the table has of its owner.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> + Clone {
+        let real = self.iter().filter_map(|(_, hold)| hold.real());
+        real.map(|(node, _)| node)
     }
 
     /// The hold that was made last, if it is there.
@@ -99,20 +115,16 @@ impl<K> Slots<K> {
         hold.key.is_some().then_some(self.recent)
     }
 
-    /// The root that is kept and idle, or the parent of the hold that was made last, if that is
-    /// this one's.
+    /// The parent of the hold that was made last, there or not, if that is this one's.
     #[inline]
     pub(super) fn above_recent(&self, key: &K) -> Option<HoldId>
     where
         K: Eq,
     {
-        let above = || match self.slots.get(self.recent as usize)?.kind {
-            HoldKind::Real { parent, .. } => parent,
-            _ => None,
+        let HoldKind::Real { parent, .. } = self.slots.get(self.recent as usize)?.kind else {
+            return None;
         };
-        let id = self.idle.or_else(above)?;
-        let hold = self.slots.get(id as usize)?;
-        hold.is_of(key).then_some(id)
+        parent.filter(|&id| self.get(id).is_of(key))
     }
 
     /// A hold with these grants, on which nothing rests.
@@ -134,7 +146,7 @@ impl<K> Slots<K> {
         hold.grants.begin(epoch, asked);
         self.recent = id;
         self.len += 1;
-        if self.enters {
+        if self.slots.len() > FEW || epoch > 0 {
             self.enter_new(id, epoch);
         }
         id
@@ -145,19 +157,6 @@ impl<K> Slots<K> {
         if self.get_mut(id).grants.push(epoch, mode, count) {
             self.note(epoch, id);
         }
-    }
-
-    /// Its owner has a savepoint, and from now on is in an epoch after the first.
-    pub(super) fn begin_log(&mut self) {
-        self.enters = true;
-    }
-
-    /// As `take`: its hash and its name, and what it was.
-    pub(super) fn remove(&mut self, id: HoldId) -> ((u64, K), HoldKind) {
-        let hold = self.get(id);
-        let (hash, kind) = (hold.hash, hold.kind);
-        let key = self.take(id).expect("a hold that was found");
-        ((hash, key), kind)
     }
 
     /// Takes a hold out of which there is one grant at most, and on which nothing rests.
@@ -173,25 +172,6 @@ impl<K> Slots<K> {
         hold.depth = mem::replace(&mut self.free, id);
         self.len -= 1;
         key
-    }
-
-    /// Leaves none.
-    pub(super) fn take_all(&mut self) -> Vec<Hold<K>> {
-        let mut all = self.replace().slots;
-        all.retain(|hold| hold.key.is_some());
-        all
-    }
-
-    /// Empty slots instead.
-    fn replace(&mut self) -> Self {
-        let enters = self.enters;
-        mem::replace(
-            self,
-            Self {
-                enters,
-                ..Self::new()
-            },
-        )
     }
 
     /// One free slot more.
@@ -211,7 +191,6 @@ impl<K> Slots<K> {
         if self.slots.len() == FEW + 1 {
             // By invariant 2.
             (0..id).for_each(|id| self.enter(id));
-            self.enters = true;
         }
     }
 
@@ -240,19 +219,32 @@ impl<K> Slots<K> {
     }
 
     fn note(&mut self, epoch: u64, id: HoldId) {
-        if epoch == 0 {
+        if epoch == 0 || self.log.last() == Some(&(epoch, id)) {
             return;
         }
-        self.log.push((epoch, id));
-        if self.log.is_full() {
+        if self.log.len() >= KEPT && self.log.len() == self.log.capacity() {
             self.sweep_log();
+            // Half of it is free now: so the next sweep is paid for by the grants before it.
+            self.log.reserve(self.log.len());
         }
+        self.log.push((epoch, id));
     }
 
+    /// Leaves what is not stale, once each.
     fn sweep_log(&mut self) {
-        let slots = &self.slots;
-        self.log
-            .sweep(|(epoch, id)| slots[id as usize].grants.has(epoch));
+        let is_there = |&(epoch, id): &(u64, HoldId)| self.slots[id as usize].grants.has(epoch);
+        self.log.retain(is_there);
+        self.log.sort_unstable();
+        self.log.dedup();
+        self.shrink_log();
+    }
+
+    /// Gives memory back where much of the log has gone.
+    pub(super) fn shrink_log(&mut self) {
+        let room = KEPT.max(2 * self.log.len());
+        if self.log.capacity() > 2 * room {
+            self.log.shrink_to(room);
+        }
     }
 
     /// Gives memory back where most of it is not used. Other ids stand for the holds then.
@@ -266,99 +258,28 @@ impl<K> Slots<K> {
     #[cold]
     fn move_together(&mut self) {
         self.sweep_log();
-        let mut old = self.replace();
-        let mut ids = vec![END; old.slots.len()];
-        for (hold, id) in old.slots.iter_mut().zip(&mut ids) {
-            if let Some(key) = hold.key.take() {
-                *id = self.insert((hold.hash, key), hold.depth, hold.kind, (0, None));
-                let moved = self.get_mut(*id);
-                mem::swap(&mut moved.grants, &mut hold.grants);
-                (moved.intents, moved.covers) = (hold.intents, hold.covers);
-            }
-        }
+        let mut next = 0;
+        let id_of = |hold: &Hold<K>| {
+            let id = next;
+            next += HoldId::from(hold.key.is_some());
+            id
+        };
+        let ids: Vec<HoldId> = self.slots.iter().map(id_of).collect();
+        let moved = |id: HoldId| ids[id as usize];
+        self.slots.retain(|hold| hold.key.is_some());
+        self.slots.shrink_to_fit();
         for hold in &mut self.slots {
             match &mut hold.kind {
-                HoldKind::Real { parent, .. } => {
-                    *parent = parent.map(|parent| ids[parent as usize])
-                }
-                HoldKind::Covered { by } => *by = ids[*by as usize],
-                HoldKind::Kept { .. } => {}
+                HoldKind::Real { parent, .. } => *parent = parent.map(moved),
+                HoldKind::Covered { by } => *by = moved(*by),
             }
         }
-        self.idle = old.idle.map(|idle| ids[idle as usize]);
-        self.log = old.log.moved(|id| ids[id as usize]);
-    }
-}
-
-type Grant = (u64, HoldId);
-
-/// What an owner was granted since its first savepoint, in order: so that going back to one costs
-/// what was granted since, whatever else is held. For each grant that is the first of a hold in
-/// its epoch, the epoch and the hold. Entries whose grants have been released are stale, and stay
-/// until they are swept or popped.
-///
-/// Epochs do not fall. There are fewer than `limit`. At the last sweep or `shrink` half of that was
-/// free, or more: so a sweep is paid for by the grants before it.
-pub(super) struct Log {
-    grants: Vec<Grant>,
-    limit: usize,
-}
-
-impl Log {
-    pub(super) const fn new() -> Self {
-        Self {
-            grants: Vec::new(),
-            limit: KEPT,
+        (self.free, self.recent) = (END, END);
+        self.kept = self.kept.map(moved);
+        self.log.iter_mut().for_each(|(_, id)| *id = moved(*id));
+        self.index = HashTable::new();
+        if self.slots.len() > FEW {
+            (0..next).for_each(|id| self.enter(id));
         }
-    }
-
-    pub(super) fn push(&mut self, grant: Grant) {
-        if self.grants.last() != Some(&grant) {
-            self.grants.push(grant);
-        }
-    }
-
-    /// Whether it has to be swept.
-    pub(super) fn is_full(&self) -> bool {
-        self.grants.len() >= self.limit
-    }
-
-    /// The hold of the youngest entry, which it takes out, if that is of this epoch or a later one.
-    pub(super) fn pop_since(&mut self, epoch: u64) -> Option<HoldId> {
-        let (_, id) = self.grants.pop_if(|(at, _)| *at >= epoch)?;
-        Some(id)
-    }
-
-    /// Leaves what is not stale, once each, and gives memory back.
-    pub(super) fn sweep(&mut self, is_there: impl Fn(Grant) -> bool) {
-        self.grants.retain(|grant| is_there(*grant));
-        self.grants.sort_unstable();
-        self.grants.dedup();
-        self.limit = self.room();
-        self.grants.shrink_to(self.limit);
-    }
-
-    /// Gives memory back where much was popped.
-    pub(super) fn shrink(&mut self) {
-        self.limit = self.limit.min(self.room());
-        if self.grants.capacity() > 2 * self.limit {
-            self.grants.shrink_to(self.limit);
-        }
-    }
-
-    /// A limit for these.
-    fn room(&self) -> usize {
-        KEPT.max(2 * self.grants.len())
-    }
-
-    /// With other ids for the holds.
-    pub(super) fn moved(mut self, to: impl Fn(HoldId) -> HoldId) -> Self {
-        self.grants.iter_mut().for_each(|(_, id)| *id = to(*id));
-        self
-    }
-
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn len(&self) -> usize {
-        self.grants.len()
     }
 }

@@ -76,17 +76,6 @@ pub struct WaiterView {
     pub blockers: usize,
 }
 
-impl<K: Clone> ResourceView<K> {
-    /// Clones the resource, so not under the table's lock.
-    pub(super) fn from_shared(view: ResourceView<Arc<K>>) -> Self {
-        Self {
-            resource: K::clone(&view.resource),
-            holders: view.holders,
-            waiters: view.waiters,
-        }
-    }
-}
-
 impl<K> WaitTable<K> {
     /// Of all that the index has, with all of it locked.
     pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {

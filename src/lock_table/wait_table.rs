@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::{Poll, Waker};
 
 use super::entries::NodeId;
-use super::error::{Deadlock, OwnerId};
+use super::error::{Deadlock, LockError, OwnerId};
+use super::index::Change;
 use super::name::{Gone, Name};
 use super::owners::{OwnerKey, Priority};
 use super::queue::{Node, Request};
@@ -46,7 +47,6 @@ pub(super) struct WaitTable<K> {
     pub(super) found: u64,
     pub(super) reports: VecDeque<UnmodelledArc<Deadlock<K>>>,
     pub(super) deferred: Deferred<K>,
-    closed: bool,
 }
 
 /// The state of one owner, while an operation of its is under way.
@@ -59,20 +59,14 @@ pub(super) struct OwnerState<K> {
     pub(super) held: u64,
     pub(super) wait: Option<Waiting<K>>,
     /// What the operation has raised, and from what.
-    pub(super) done: Vec<(NodeId, Option<Mode>)>,
+    pub(super) done: Vec<Change>,
 }
 
 pub(super) struct Waiting<K> {
     pub(super) node: Key,
     pub(super) mode: Mode,
     waker: Option<Waker>,
-    pub(super) outcome: Option<Outcome<K>>,
-}
-
-pub(super) enum Outcome<K> {
-    Granted,
-    Deadlock(UnmodelledArc<Deadlock<K>>),
-    Closed,
+    pub(super) outcome: Option<Result<(), LockError<K>>>,
 }
 
 /// What must not be dropped under the lock.
@@ -112,7 +106,6 @@ impl<K> WaitTable<K> {
             found: 0,
             reports: VecDeque::new(),
             deferred: Deferred::new(),
-            closed: false,
         }
     }
 
@@ -121,13 +114,8 @@ impl<K> WaitTable<K> {
         OwnerId { table, key }
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Nobody is granted anything any more. Returns who waits, to be failed one by one.
-    pub(super) fn close(&mut self) -> Vec<OwnerKey> {
-        self.closed = true;
+    /// Who waits.
+    pub(super) fn waiting(&self) -> Vec<OwnerKey> {
         let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
         waiting.map(|(owner, _)| *owner).collect()
     }
@@ -194,7 +182,7 @@ impl<K> WaitTable<K> {
         &mut self,
         owner: OwnerKey,
         waker: &mut Option<Waker>,
-    ) -> Option<Poll<Outcome<K>>> {
+    ) -> Option<Poll<Result<(), LockError<K>>>> {
         let state = self.owner_mut(owner);
         let wait = state.wait.as_mut()?;
         let Some(outcome) = wait.outcome.take() else {
@@ -206,16 +194,6 @@ impl<K> WaitTable<K> {
         state.wait = None;
         self.waits.notified -= 1;
         Some(Poll::Ready(outcome))
-    }
-
-    /// A new operation.
-    pub(super) fn begin(&mut self, owner: OwnerKey, state: OwnerState<K>) {
-        self.owners.insert(owner, state);
-    }
-
-    /// The operation is over: what it has taken stays.
-    pub(super) fn end(&mut self, owner: OwnerKey) {
-        self.owners.remove(&owner);
     }
 
     /// The operation has failed or given up: leaves the queue and puts back what it took.
@@ -236,7 +214,7 @@ impl<K> WaitTable<K> {
     }
 
     /// Ends an open wait; its owner will learn of it when it looks.
-    pub(super) fn fail(&mut self, owner: OwnerKey, outcome: Outcome<K>, wakes: &mut WakeBatch) {
+    pub(super) fn fail(&mut self, owner: OwnerKey, why: LockError<K>, wakes: &mut WakeBatch) {
         let Some(state) = self.owners.get_mut(&owner) else {
             return;
         };
@@ -244,7 +222,7 @@ impl<K> WaitTable<K> {
         let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
             return;
         };
-        wait.outcome = Some(outcome);
+        wait.outcome = Some(Err(why));
         if let Some(waker) = wait.waker.take() {
             wakes.push(waker);
         }
@@ -255,12 +233,12 @@ impl<K> WaitTable<K> {
     }
 
     /// Lowers what an owner holds of these, or takes it away.
-    pub(super) fn lower(&mut self, owner: OwnerKey, changes: &[(NodeId, Option<Mode>)]) {
+    pub(super) fn lower(&mut self, owner: OwnerKey, changes: impl Iterator<Item = Change> + Clone) {
         let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.iter().map(|(id, _)| id.hash));
-        for &(id, mode) in changes {
+        let mut locked = shards.lock(changes.clone().map(|(id, _)| id.hash));
+        for (id, mode) in changes {
             let index = locked.index(id.hash);
-            if let Some(node) = index.lower(id, owner, mode, true, &mut self.deferred.names) {
+            if let Some(node) = index.set(id, owner, mode, true, &mut self.deferred.names) {
                 let found = self.nodes.get_mut(node).expect("the node of an entry");
                 found.holders.set(owner, mode);
                 self.dirty.push(node);
@@ -282,7 +260,7 @@ impl<K> WaitTable<K> {
                 let id = found.id;
                 self.record(owner, id, before);
                 let wait = self.owner_mut(owner).wait.as_mut().expect("it is queued");
-                wait.outcome = Some(Outcome::Granted);
+                wait.outcome = Some(Ok(()));
                 if let Some(waker) = wait.waker.take() {
                     wakes.push(waker);
                 }
@@ -314,9 +292,8 @@ impl<K> WaitTable<K> {
     }
 
     /// From leaf to root.
-    fn put_back(&mut self, owner: OwnerKey, mut done: Vec<(NodeId, Option<Mode>)>) {
-        done.reverse();
-        self.lower(owner, &done);
+    fn put_back(&mut self, owner: OwnerKey, done: Vec<Change>) {
+        self.lower(owner, done.into_iter().rev());
     }
 
     /// A node that nobody waits for any more goes back to the index, or is gone.

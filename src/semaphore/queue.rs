@@ -4,7 +4,6 @@
 //! The permits stay in the word when one in the queue is notified: it has a right
 //! to them when there are enough for it and all ahead of it.
 
-use std::convert::Infallible;
 use std::ops::Deref;
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -13,6 +12,8 @@ use super::Semaphore;
 use super::error::AcquireError;
 use super::permit::Permit;
 use super::word::Bits;
+use crate::error::OutOfRange;
+use crate::limit::Limit;
 use crate::sync::spin_loop;
 use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
 use crate::wait::{BACK_OFF, Guarded, Session, Ticket, WakeBatch};
@@ -26,13 +27,6 @@ const WATCH: Duration = Duration::from_micros(100);
 pub(crate) struct Claim {
     pub(super) count: u32,
     pub(super) made_at: &'static Location<'static>,
-}
-
-impl Claim {
-    #[inline]
-    pub(super) fn new(count: u32, made_at: &'static Location<'static>) -> Self {
-        Self { count, made_at }
-    }
 }
 
 impl turnstile::Claim for Claim {
@@ -232,14 +226,15 @@ impl Semaphore {
 
     /// Makes the limit what `new` says of the old one, and of the available
     /// permits what remains beside those that are out.
-    pub(super) fn change_limit<E>(
+    pub(super) fn change_limit(
         &self,
         given_up: u32,
-        new: impl FnOnce(u32) -> Result<u32, E>,
-    ) -> Result<(), E> {
+        new: impl FnOnce(u32) -> u32,
+    ) -> Result<(), OutOfRange> {
         let mut session = self.queue.lock();
         let old = session.state.limit;
-        let limit = new(old)?;
+        let limit = new(old);
+        OutOfRange::check("limit", limit, 0, Limit::MAX)?;
         session.state.limit = limit;
         let by = i64::from(limit) - i64::from(old) + i64::from(given_up);
         if by != 0 {
@@ -256,20 +251,12 @@ impl Semaphore {
     /// Lowers the limit, to 0 at the least, with `given_up` of the permits that are
     /// out.
     pub(super) fn lower_limit(&self, by: u32, given_up: u32) {
-        let lower = |limit: u32| Ok::<_, Infallible>(limit.saturating_sub(by));
-        let lowered = self.change_limit(given_up, lower);
-        lowered.unwrap_or_else(|never| match never {});
-    }
-
-    /// Refuses everybody in the queue.
-    pub(super) fn close_queue(&self) {
-        let session = self.queue.lock();
-        self.word.close();
-        self.refuse_queued(session);
+        let lowered = self.change_limit(given_up, |limit| limit.saturating_sub(by));
+        lowered.expect("no higher than it was");
     }
 
     /// Dismisses whoever can have nothing any more, and serves the rest.
-    fn refuse_queued(&self, mut session: Session<'_, Queue>) {
+    pub(super) fn refuse_queued(&self, mut session: Session<'_, Queue>) {
         let refused = |queue: &Queue, claim: Claim| self.refusal(queue, claim).is_some();
         let those = session
             .iter()

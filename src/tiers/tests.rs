@@ -50,7 +50,7 @@ fn small_enough_for_a_million_callers() {
 fn the_first_arrival_opens_its_own_tier() {
     let mut tiers = Tiers::new();
     assert_eq!(state(&tiers), (None, false, 0, 0));
-    assert!(tiers.is_empty() && !tiers.startable(0) && tiers.lowest().is_none());
+    assert!(tiers.is_empty() && !tiers.startable(0) && tiers.iter().next().is_none());
     assert_eq!(told(&mut tiers, |t| t.arrive(0)), Change::Opened(0));
     assert_eq!(state(&tiers), (Some(0), false, 1, 0));
     assert!(tiers.startable(0) && !tiers.startable(1));
@@ -90,7 +90,7 @@ fn when_none_of_it_is_outstanding_the_lowest_opens() {
 fn when_none_of_it_runs_and_a_lower_one_arrives_that_one_opens_at_once() {
     let mut tiers = waiting(&[300, 300]);
     assert_eq!(told(&mut tiers, |t| t.arrive(100)), Change::Opened(100));
-    assert_eq!((tiers.outstanding(100), tiers.outstanding(300)), (1, 2));
+    assert_eq!(tiers.iter().collect::<Vec<_>>(), [(100, 1), (300, 2)]);
     tiers.start(100);
     assert_eq!(told(&mut tiers, |t| t.finish(100)), Change::Opened(300));
     assert_eq!(state(&tiers), (Some(300), false, 2, 0));
@@ -103,13 +103,13 @@ fn while_a_lower_tier_is_outstanding_the_open_one_starts_nothing_new() {
     tiers.start(300);
     assert_eq!(told(&mut tiers, |t| t.arrive(100)), Change::Drains);
     assert!(tiers.draining() && !tiers.startable(300) && !tiers.startable(100));
-    assert_eq!(tiers.lowest(), Some(100));
+    assert_eq!(tiers.others().next(), Some((100, 1)));
     assert_eq!(told(&mut tiers, |t| t.finish(300)), Change::Same);
     assert_eq!(told(&mut tiers, |t| t.arrive(300)), Change::Same);
     assert!(!tiers.startable(300));
     // One drain and no more: what else of 300 waits does not hold back 100.
     assert_eq!(told(&mut tiers, |t| t.finish(300)), Change::Opened(100));
-    assert_eq!(tiers.outstanding(300), 2);
+    assert_eq!(tiers.others().next(), Some((300, 2)));
 }
 
 #[test]
@@ -305,11 +305,12 @@ fn compare(tiers: &Tiers, model: &Model) {
         (tiers.open(), tiers.draining()),
         (model.open, model.draining())
     );
-    assert_eq!(tiers.lowest(), model.lowest());
+    assert_eq!(tiers.iter().map(|all| all.0).min(), model.lowest());
     assert_eq!(tiers.is_empty(), model.tasks.is_empty());
     let count = |tier| model.tasks.iter().filter(|task| task.0 == tier).count() as u64;
     for tier in 0..8 {
-        assert_eq!(tiers.outstanding(tier), count(tier));
+        let all = tiers.iter().find(|all| all.0 == tier);
+        assert_eq!(all.map_or(0, |all| all.1), count(tier));
         assert_eq!(
             tiers.startable(tier),
             model.open == Some(tier) && !model.draining()

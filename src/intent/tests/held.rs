@@ -2,9 +2,8 @@
 
 use std::ops::Deref;
 
-use super::super::word::Word;
 use super::super::{IntentLock, Place};
-use super::{forms, is_idle, poll};
+use super::{forms, is_idle, poll, with_held};
 use crate::modes::Mode::{self, Is, Ix, S, X};
 use crate::sync::Arc;
 
@@ -40,10 +39,9 @@ fn a_mode_without_its_guard_is_held_until_it_has_one_again() {
 
 #[test]
 fn a_mode_that_spilled_is_given_back_from_there() {
-    let mut lock = IntentLock::new();
-    lock.word = Word::with_held(Is, 0xFFFF);
+    let lock = with_held(Is, 0xFFFF);
     let guard = lock.lock(Is).wait();
-    assert_eq!(guard.own().place, Place::Spill);
+    assert_eq!(guard.place, Place::Spill);
     let held = guard.into_held();
     for _ in 0..0xFFFF {
         lock.release(Is, Place::Word);

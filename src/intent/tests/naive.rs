@@ -165,7 +165,7 @@ impl<'a> Actor<'a> {
                 return Poll::Ready(Ok(()));
             }
         } else if let (Some(to), Some(guard)) = (self.converts_to, &mut self.guard)
-            && let Poll::Ready(outcome) = Convert::new(guard, to).poll(&mut cx)
+            && let Poll::Ready(outcome) = (Convert { guard, asked: to }).poll(&mut cx)
         {
             self.converts_to = None;
             return Poll::Ready(outcome);

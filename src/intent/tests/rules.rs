@@ -4,9 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::super::stripes::PATIENCE;
-use super::super::word::Word;
 use super::super::{Guard, IntentLock, NotWeaker, Place, WaiterState};
-use super::{forms, is_idle, poll};
+use super::{forms, is_idle, poll, with_held};
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::modes::Mode::{Is, Ix, S, Six, U, X};
@@ -223,13 +222,12 @@ fn no_trace_of_who_gave_up() {
 #[test]
 fn a_full_count_spills() {
     for mode in [Is, Ix, S] {
-        let mut lock = IntentLock::new();
-        lock.word = Word::with_held(mode, 0xFFFF);
+        let lock = with_held(mode, 0xFFFF);
         let mut guards: Vec<_> = (0..3).map(|_| lock.lock(mode).wait()).collect();
         assert!(
             guards
                 .iter()
-                .all(|guard: &Guard<_>| guard.own().place == Place::Spill)
+                .all(|guard: &Guard<_>| guard.place == Place::Spill)
         );
         assert_eq!(lock.snapshot().held(mode), 0xFFFF + 3);
         for _ in 0..0xFFFF {
@@ -253,11 +251,10 @@ fn a_full_count_spills() {
 
 #[test]
 fn a_downgrade_spills_too() {
-    let mut lock = IntentLock::new();
-    lock.word = Word::with_held(Is, 0xFFFF);
+    let lock = with_held(Is, 0xFFFF);
     let mut guard = lock.lock(S).wait();
     guard.downgrade(Is).unwrap();
-    assert_eq!(guard.own().place, Place::Spill);
+    assert_eq!(guard.place, Place::Spill);
     assert_eq!(lock.snapshot().held(Is), 0x1_0000);
     for _ in 0..0xFFFF {
         lock.release(Is, Place::Word);
@@ -284,7 +281,7 @@ fn owned_guards_are_send() {
 #[test]
 fn stripes_open_again() {
     let lock = IntentLock::striped(4);
-    let place = |guard: &Guard<&IntentLock>| guard.own().place;
+    let place = |guard: &Guard<&IntentLock>| guard.place;
     let mut guard = lock.lock(Ix).wait();
     assert!(matches!(place(&guard), Place::Stripe(_)));
     assert!(lock.try_lock(S).is_err());
@@ -307,9 +304,9 @@ fn stripes_open_again() {
 #[test]
 fn stripes_for_readers_take_s() {
     let lock = IntentLock::striped_for_readers(4);
-    let place = |mode| lock.lock(mode).wait().own().place;
+    let place = |mode| lock.lock(mode).wait().place;
     let reading = lock.lock(S).wait();
-    assert!(matches!(reading.own().place, Place::Stripe(_)));
+    assert!(matches!(reading.place, Place::Stripe(_)));
     assert!(matches!(place(Is), Place::Stripe(_)));
     assert_eq!(lock.snapshot().held(S), 1);
     assert!(lock.try_lock(Ix).is_err() && lock.try_lock(Six).is_err());
@@ -323,7 +320,7 @@ fn stripes_for_readers_take_s() {
         assert_eq!(place(S), Place::Word);
     }
     let mut again = lock.lock(S).wait();
-    assert!(matches!(again.own().place, Place::Stripe(_)));
+    assert!(matches!(again.place, Place::Stripe(_)));
     again.downgrade(Is).unwrap();
     assert!(lock.try_lock(Ix).is_ok() && lock.try_lock(X).is_err());
     drop(again);

@@ -99,7 +99,7 @@ fn they_are_found_whatever_comes_and_goes() {
 fn what_changes_with_one_entry_and_its_holder_is_on_the_line_after_the_lock() {
     let born = offset_of!(Index<u64>, entries) + offset_of!(Entries<u64>, born);
     assert_eq!(size_of::<u64>() + born, 64);
-    let holder = offset_of!(Entry<u64>, holders) + size_of::<u32>();
+    let holder = offset_of!(Entry<u64>, holders);
     let holders_end = holder + size_of::<Option<(Key, crate::modes::Mode)>>();
     assert!(size_of::<u64>() + holders_end <= 64, "{holders_end}");
 }

@@ -61,6 +61,8 @@ fn a_root_that_is_kept_and_asked_for_by_name() {
         a.release(&path([1])).unwrap();
         assert_eq!(entries(&locks), 0);
     }
+    settle(&mut a, &path([1, 1]));
+    assert!(free(&locks, &path([1]), X), "given up for another");
 }
 
 /// The last of many holds leaves the others' room, and the root that is kept moves.
