@@ -86,7 +86,7 @@
 //! hold back a higher one of the same caller for ever.
 
 // A task's way: `submit`; `submissions`, if it is posted; `placing`; then a worker has it:
-// `claims`, `state`, `local_queue`; it runs: `perform`, on a body of `cell` or `bodies`; `endings`.
+// `claims`, `state`, `local_queue`; it runs: `perform`, in a body (`cell`); `endings`.
 mod blocking;
 mod bodies;
 mod borrows;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::bodies::{Batch, Made, Solo};
-use super::cell::{Cell, Function, Job, Program};
+use super::bodies::{Bare, Batch, Made};
+use super::cell::{Cell, Function, Job, Program, Solo};
 use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::TaskId;
@@ -90,7 +90,7 @@ impl Caller {
     ) -> Result<(), Rejected<P::Given>> {
         let solo = Solo::new(program, place.shared_label());
         let kind = Kind::of(&solo, false);
-        match self.submit(place, Some(solo), kind, None) {
+        match self.submit(place, Bare(once(solo)), kind, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -169,7 +169,7 @@ impl Caller {
             return Ok(());
         };
         let kind = Kind::of(first, false);
-        let submitted = self.submit(place, solos.into_iter(), kind, None);
+        let submitted = self.submit(place, Bare(solos.into_iter()), kind, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
@@ -388,7 +388,7 @@ fn all<P: Program>((reason, jobs): Refusal) -> Rejected<Vec<P::Given>> {
 fn reclaim<P: Program>(job: Arc<dyn Job>) -> Option<P> {
     let job: Arc<dyn Any + Send + Sync> = job;
     match job.downcast::<Cell<P>>() {
-        Ok(cell) => cell.reclaim(),
+        Ok(cell) => cell.take(),
         Err(job) => job.downcast::<Solo<P>>().ok()?.take(),
     }
 }

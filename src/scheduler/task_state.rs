@@ -8,7 +8,6 @@ use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timer;
 
-use super::borrows::Borrows;
 use super::log::Record;
 use super::outcome::{Ending, Run, TaskId};
 
@@ -25,11 +24,6 @@ pub(crate) trait Body {
     /// What its task is called, for people.
     fn label(&self) -> Option<&Arc<str>> {
         None
-    }
-
-    /// Whether it has not begun, and borrows from this scope.
-    fn is_of_scope(&self, _: &Borrows) -> bool {
-        false
     }
 }
 

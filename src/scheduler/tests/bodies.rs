@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::scheduler::bodies::{Bodies, Solo};
-use crate::scheduler::cell::{Course, Function, Job, Program, Runner};
+use crate::scheduler::bodies::Bodies;
+use crate::scheduler::cell::{Course, Function, Job, Program, Runner, Solo};
 use crate::scheduler::outcome::{Ending, Run};
 
 type Work = Arc<dyn Job>;

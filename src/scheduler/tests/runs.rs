@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::waiting;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::bodies::Solo;
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
-use crate::scheduler::cell::{Cell, Function, Gift, Job};
+use crate::scheduler::cell::{Cell, Function, Gift, Job, Solo};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
@@ -100,7 +99,7 @@ impl World {
     }
 
     pub(super) fn at(&self, n: usize) -> Location {
-        self.cells[n - 1].location().expect("it was submitted")
+        self.cells[n - 1].slot().location().expect("it was submitted")
     }
 
     pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
