@@ -78,34 +78,24 @@ impl<T> Run<T> {
         Some(item)
     }
 
-    /// Takes so many from the front, up to the first that `goes` refuses, but not the last.
-    pub(super) fn take_first(&mut self, n: usize, goes: impl Fn(&T) -> bool) -> Option<Self> {
-        let most = n.min(self.waiting - 1);
-        let (mut places, mut n) = (0, 0);
-        for item in self.items.as_slice() {
-            if n == most || item.as_ref().is_some_and(|item| !goes(item)) {
+    /// Takes so many from the front, up to the first that `goes` refuses, but not the last:
+    /// each to `to`, with its ticket.
+    #[inline]
+    pub(super) fn take_first(
+        &mut self,
+        n: usize,
+        goes: impl Fn(&T) -> bool,
+        mut to: impl FnMut(u64, T),
+    ) {
+        for _ in 0..n.min(self.waiting - 1) {
+            let next = self.items.as_slice().first().and_then(Option::as_ref);
+            if !next.is_some_and(&goes) {
                 break;
             }
-            places += 1;
-            n += usize::from(item.is_some());
+            if let Some((ticket, item)) = self.pop() {
+                to(ticket, item);
+            }
         }
-        if n == 0 {
-            return None;
-        }
-        let items: Vec<_> = self.items.by_ref().take(places).collect();
-        let taken = Self {
-            first: self.first,
-            items: items.into_iter(),
-            waiting: n,
-        };
-        (self.first, self.waiting) = (self.first + places as u64, self.waiting - n);
-        self.close_gap();
-        Some(taken)
-    }
-
-    pub(super) fn into_iter(self) -> impl DoubleEndedIterator<Item = (u64, T)> {
-        let items = self.items.enumerate();
-        items.filter_map(move |(n, item)| Some((self.first + n as u64, item?)))
     }
 }
 

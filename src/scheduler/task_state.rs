@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Claim, GroupClaim, GroupKey, InFlight, Item, RunClaim, Spot};
+use crate::backlog::{Claim, GroupKey, InFlight, Item, Several, Spot};
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timer;
@@ -294,10 +294,7 @@ impl<J: Body> Started<J> {
 /// several that nobody logs.
 pub(crate) enum Claimed<J> {
     One(Option<Claim<Waiting<J>>>, Option<Box<Record>>),
-    /// Tasks that are alone.
-    Run(RunClaim<Waiting<J>>),
-    /// Tasks of serial groups.
-    Groups(GroupClaim<Waiting<J>>),
+    Several(Several<Waiting<J>>),
 }
 
 impl<J: Body> Claimed<J> {
@@ -306,8 +303,7 @@ impl<J: Body> Claimed<J> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::One(claim, _) => claim.iter().len(),
-            Self::Run(run) => run.len(),
-            Self::Groups(groups) => groups.len(),
+            Self::Several(several) => several.len(),
         }
     }
 
@@ -316,8 +312,7 @@ impl<J: Body> Claimed<J> {
     pub(super) fn goes_on(&self) -> (bool, bool) {
         match self {
             Self::One(..) => (false, false),
-            Self::Run(run) => (run.has_begun(), false),
-            Self::Groups(groups) => (groups.has_begun(), groups.goes_on()),
+            Self::Several(several) => (several.has_begun(), several.goes_on()),
         }
     }
 
@@ -330,8 +325,7 @@ impl<J: Body> Claimed<J> {
                 let holds = claim.holds();
                 Some((claim.item, holds, record.take()))
             }
-            Self::Run(run) => Some((run.pop()?, run.holds(), None)),
-            Self::Groups(groups) => Some((groups.pop()?, groups.holds(), None)),
+            Self::Several(several) => Some((several.pop()?, several.holds(), None)),
         }
     }
 }

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{agree, close};
-use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, RunClaim, Spot};
+use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, Several, Spot};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
@@ -72,7 +72,7 @@ struct Twins {
     /// By number.
     sent: Vec<Told>,
     waiting: Vec<usize>,
-    claimed: Vec<(RunClaim<Told>, VecDeque<Claim<usize>>)>,
+    claimed: Vec<(Several<Told>, VecDeque<Claim<usize>>)>,
     running: Vec<(InFlight, InFlight)>,
 }
 
@@ -144,7 +144,7 @@ impl Twins {
             Op::Unclaim(n) if !self.claimed.is_empty() => {
                 let (ours, theirs) = self.claimed.swap_remove(n % self.claimed.len());
                 self.waiting.extend(ours.iter().map(|told| told.0));
-                self.subject.unclaim_run(ours);
+                self.subject.give_back(ours);
                 let theirs = theirs.into_iter().rev();
                 theirs.for_each(|claim| self.singles.unclaim(claim));
             }

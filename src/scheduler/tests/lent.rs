@@ -23,11 +23,11 @@ fn what_is_lent_is_covered_as_the_first_is() {
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
     assert!(world.state.core.prefetch(20, 20, &mut claimed).1 > 1);
-    let Some(Claimed::Groups(lent)) = claimed.pop_front() else {
+    let Some(Claimed::Several(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
     assert!(lent.iter().map(|task| task.id().0).eq(1..=4));
-    world.state.core.unclaim(Claimed::Groups(lent));
+    world.state.core.unclaim(Claimed::Several(lent));
     assert_eq!(world.drain().len(), 12);
     world.check_empty();
 }
