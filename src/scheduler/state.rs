@@ -27,7 +27,7 @@
 //! Invariants:
 //! 1. What is in a local queue is claimed in the backlog, and counts in every limit.
 //! 2. A local queue has tasks that have not started, or endings, only if its worker
-//!    is busy and, for all that the core knows, runs another task.
+//!    is busy: it says what that runs, and the core does not.
 //! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
 //!    task; when a synchronize or release comes to wait only for what workers have, or
 //!    somebody for room in a caller, the local queues are cleared.
@@ -178,7 +178,9 @@ impl State {
             }
             local.running = None;
         } else {
-            report(&mut self.core, n, [ran], &[], wakes);
+            let free = ran.tag.frees();
+            ran.groups = u32::from(free.is_some());
+            report(&mut self.core, n, [ran], free.as_slice(), wakes);
         }
         self.set_cleared(n);
         self.core.workers.finished(n);
@@ -248,10 +250,9 @@ impl State {
         }
         let first = local.begin(now)?;
         self.core.workers.claimed(n);
-        self.core.set_running(n, local.running.clone());
         self.taken += taken;
         if taken == 1 {
-            local.running = None;
+            self.core.set_running(n, local.running.take());
             return Some(Taken { first, queue: None });
         }
         self.queues[n as usize].filled = self.taken;
@@ -344,8 +345,7 @@ fn report(
             Went::Ended(ending) => {
                 let (free, others) = groups.split_at(ran.groups as usize);
                 groups = others;
-                let these = (ran.tasks, !ran.handed_on, free);
-                core.end(tag, these, ending, end, wakes);
+                core.end(tag, (ran.tasks, free), ending, end, wakes);
             }
             Went::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);

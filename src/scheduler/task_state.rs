@@ -254,6 +254,13 @@ impl Tag {
             future: task.future(),
         }
     }
+
+    /// The group that is free when it has ended, if no other task takes that over. What a future
+    /// holds is known by its entry.
+    #[inline]
+    pub(super) fn frees(&self) -> Option<GroupKey> {
+        self.holds.group.filter(|_| self.future.is_none())
+    }
 }
 
 /// A task that a worker is to run.
