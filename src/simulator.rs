@@ -51,7 +51,7 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::queue::{Capacity, Permits};
+use crate::queue::Capacity;
 use crate::scheduler::{CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Tag};
 use crate::slab::Key;
 use crate::sync::{Arc, unique};
@@ -135,9 +135,9 @@ impl Simulation {
     ///
     /// [`OutOfRange`] for its weight, cap or capacity.
     pub fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, OutOfRange> {
-        let capacity = Capacity::under_a_lock(options.capacity)?;
         let key = self.core.add_caller(Arc::from(name), &options)?;
-        self.core.set_capacity(key, &Arc::new(capacity));
+        let capacity = Capacity::under_a_lock(options.capacity)?;
+        self.core.caller_mut(key).capacity = Arc::new(capacity);
         Ok(CallerId(self.number, key))
     }
 
@@ -165,9 +165,8 @@ impl Simulation {
     /// caller is full. Panics for a caller of another simulation.
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
-        let capacity = self.core.capacity(caller);
-        let room = capacity.as_ref().map(|capacity| capacity.take(1));
-        let room = room.transpose()?;
+        let capacity = Arc::clone(&self.core.caller_mut(caller).capacity);
+        let room = capacity.take(1)?;
         let mut placing = work.placing;
         if let Some(GroupId(number, group)) = work.group {
             if number != self.number {
@@ -178,7 +177,7 @@ impl Simulation {
         self.core.admits(caller, &placing)?;
         let job = Job::new(work);
         self.core.submit(caller, placing, job.clone(), self.now);
-        room.into_iter().for_each(Permits::keep);
+        room.keep();
         self.collect_unrun();
         Ok(SimTask {
             number: self.number,

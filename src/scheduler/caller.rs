@@ -108,15 +108,19 @@ pub(crate) struct CallerState {
     pub(super) may_post: Arc<AtomicBool>,
     /// How many handles of it there are.
     pub(super) handles: u32,
-    /// If it has one.
-    pub(super) capacity: Option<Arc<Capacity>>,
+    pub(crate) capacity: Arc<Capacity>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
     current: Epoch,
     closing: Option<Box<Closing>>,
 }
 
 impl CallerState {
-    pub(super) fn new(name: Arc<str>, lane: LaneKey, options: &CallerOptions) -> Self {
+    pub(super) fn new(
+        name: Arc<str>,
+        lane: LaneKey,
+        capacity: Arc<Capacity>,
+        options: &CallerOptions,
+    ) -> Self {
         Self {
             name,
             lane,
@@ -128,7 +132,7 @@ impl CallerState {
             released: false,
             may_post: Arc::new(AtomicBool::new(true)),
             handles: 1,
-            capacity: None,
+            capacity,
             released_waiters: None,
             current: Epoch::default(),
             closing: None,
@@ -184,7 +188,7 @@ impl CallerState {
     /// Whether somebody waits for room.
     #[inline]
     fn wants_room(&self) -> bool {
-        let permits = self.capacity.as_ref().and_then(|c| c.permits());
+        let permits = self.capacity.permits();
         permits.is_some_and(|permits| permits.is_awaited())
     }
 

@@ -150,8 +150,9 @@ impl<J: Body> Core<J> {
         name: Arc<str>,
         options: &CallerOptions,
     ) -> Result<Key, OutOfRange> {
+        let capacity = Arc::new(Capacity::new(options.capacity)?);
         let lane = self.backlog.add_lane(options.weight, options.cap)?;
-        let caller = CallerState::new(name, lane, options);
+        let caller = CallerState::new(name, lane, capacity, options);
         let caller = self.callers.insert(caller);
         self.set_caller_of(lane, caller);
         Ok(caller)

@@ -107,11 +107,9 @@ impl<J: Body> Core<J> {
             self.ended_so_far.count(id, how, tasks);
         }
         let c = self.callers.get_mut(caller).expect(HELD);
-        if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
-            // There before anybody is told; who waits for it is served after the lock.
-            if capacity.put(tasks as usize) {
-                self.freed.push(Arc::clone(capacity));
-            }
+        // There before anybody is told; who waits for it is served after the lock.
+        if how.is_some() && c.capacity.put(tasks as usize) {
+            self.freed.push(Arc::clone(&c.capacity));
         }
         if c.ended(id, how, tasks) {
             self.end_epoch(caller, wakes);

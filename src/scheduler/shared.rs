@@ -11,14 +11,14 @@ use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::borrows::Borrows;
-use super::cell::Job;
 use super::core::How;
+use super::local_queue::Work;
 use super::log::{Event, Log, tell};
 use super::outcome::Ending;
 use super::pool::Host;
 use super::state::State;
 use super::submissions::Submissions;
-use super::task_state::{Body, Ended, Location};
+use super::task_state::{Body, Ended, Location, Waiting};
 
 pub(super) struct Shared {
     pub(super) state: Guarded<State>,
@@ -124,11 +124,13 @@ impl Shared {
             |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
         let (last, holds) = self.with_state(begin);
         loop {
-            let these = self.with_state(|state, _, _| state.core.waiting_up_to(last, of));
+            let these = self.with_state(|state, _, _| {
+                let core = &state.core;
+                core.find_waiting(of, |task, _| task.id() <= last)
+            });
             if these.is_empty() {
                 break;
             }
-            let these: Vec<_> = these.into_iter().map(|(.., at)| at).collect();
             self.cancel_these(&these);
             // Who was bumped meanwhile is found elsewhere.
         }
@@ -151,11 +153,9 @@ impl Shared {
     /// Cancels those of a caller's tasks that have not begun and borrow from this scope: whether
     /// there were any.
     pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
-        let mut these = Vec::new();
-        self.read_exact(|state| {
-            state.core.each_waiting(Some(of), |task, _, _, at| {
-                these.extend(task.job.is_of_scope(scope).then_some(at));
-            });
+        let these = self.read_exact(|state| {
+            let core = &state.core;
+            core.find_waiting(Some(of), |task, _| task.job.is_of_scope(scope))
         });
         self.cancel_these(&these);
         !these.is_empty()
@@ -206,7 +206,7 @@ struct Aftermath<'a> {
 #[derive(Default)]
 struct Rest {
     to_start: Vec<u32>,
-    ended: Vec<Ended<Arc<dyn Job>>>,
+    ended: Vec<Ended<Work>>,
     freed: Vec<Arc<Capacity>>,
 }
 
@@ -268,9 +268,12 @@ impl Drop for Aftermath<'_> {
 impl Drop for Shared {
     /// What was never run, or nobody can wake, goes with the last handle.
     fn drop(&mut self) {
-        let jobs = self.state.lock().core.waiting_jobs();
-        jobs.iter()
-            .for_each(|job| drop_quietly(job.end_unrun(Ending::Cancelled, None)));
+        let mut jobs = Vec::new();
+        let each = |task: &Waiting<Work>, _, _, _| jobs.push(Arc::clone(&task.job));
+        self.state.lock().core.each_waiting(None, each);
+        for job in jobs {
+            drop_quietly(job.end_unrun(Ending::Cancelled, None));
+        }
     }
 }
 

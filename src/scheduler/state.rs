@@ -130,10 +130,8 @@ impl State {
 
     #[inline(never)]
     fn advance_timers(&mut self, now: Duration, wakes: &mut WakeBatch) {
-        for caller in self.core.advance(now) {
-            if self.core.is_undercut(caller) {
-                self.exact(wakes);
-            }
+        if self.core.advance(now) {
+            self.exact(wakes);
         }
     }
 

@@ -132,7 +132,7 @@ impl<J: Body> Waiting<J> {
     }
 
     #[inline]
-    pub(super) fn id(&self) -> TaskId {
+    pub(crate) fn id(&self) -> TaskId {
         TaskId(self.bits >> FLAGS)
     }
 

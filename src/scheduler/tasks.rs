@@ -109,21 +109,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The tasks that no worker has and that are not later than `last`, oldest first: of
-    /// this caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
-    pub(crate) fn waiting_up_to(
+    /// The tasks that no worker has and that are meant, with their tiers, oldest first: of this
+    /// caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
+    pub(crate) fn find_waiting(
         &self,
-        last: TaskId,
         of: Option<Key>,
-    ) -> Vec<(TaskId, u32, Location)> {
+        is_meant: impl Fn(&Waiting<J>, u32) -> bool,
+    ) -> Vec<Location> {
         let mut these = Vec::new();
         self.each_waiting(of, |task, _, tier, at| {
-            if task.id() <= last {
-                these.push((task.id(), tier, at));
-            }
+            these.extend(is_meant(task, tier).then_some((task.id(), at)));
         });
-        these.sort_unstable_by_key(|&(id, ..)| id);
-        these
+        these.sort_unstable_by_key(|&(id, _)| id);
+        these.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Tells of each task that no worker has, of this caller or of all, in no order: its
@@ -177,10 +175,9 @@ impl<J: Body> Core<J> {
 
     /// Skips what waits in the caller in too high a tier.
     pub(super) fn skip(&mut self, caller: Key, now: Duration) {
-        for (_, tier, at) in self.waiting_up_to(TaskId::LAST, Some(caller)) {
-            if self.caller(caller).skips(tier) {
-                self.withdraw(at, Ending::Skipped, now);
-            }
+        let c = self.caller(caller);
+        for at in self.find_waiting(Some(caller), |_, tier| c.skips(tier)) {
+            self.withdraw(at, Ending::Skipped, now);
         }
     }
 

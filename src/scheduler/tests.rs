@@ -103,7 +103,6 @@ fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
     let new = submit(&mut core, caller);
     let last = core.last;
     submit(&mut core, caller);
-    let waiting = core.waiting_up_to(last, Some(caller));
-    let waiting: Vec<_> = waiting.into_iter().map(|(.., at)| at).collect();
+    let waiting = core.find_waiting(Some(caller), |task, _| task.id() <= last);
     assert_eq!(waiting, [old[0], old[4], old[5], new]);
 }

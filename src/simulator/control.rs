@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::LaneError;
-use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId};
+use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId, Waiting};
 
 use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 
@@ -128,7 +128,8 @@ impl Driver for Simulation {
     fn cancel_all(&mut self, caller: &CallerId) {
         let caller = self.key(*caller);
         let (last, holds) = self.core.begin_cancel(Some(caller));
-        for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
+        let is_meant = |task: &Waiting<_>, _| task.id() <= last;
+        for at in self.core.find_waiting(Some(caller), is_meant) {
             self.core.cancel(at, self.now);
         }
         if holds {
