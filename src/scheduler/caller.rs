@@ -106,8 +106,7 @@ pub(crate) struct CallerState {
     pub(super) released: bool,
     /// It is not released, and all its tasks so far were of tier 0.
     pub(super) may_post: Arc<AtomicBool>,
-    /// How many handles of it there are.
-    pub(super) handles: u32,
+    pub(super) has_handles: bool,
     pub(crate) capacity: Arc<Capacity>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
     current: Epoch,
@@ -131,7 +130,7 @@ impl CallerState {
             skip_above: None,
             released: false,
             may_post: Arc::new(AtomicBool::new(true)),
-            handles: 1,
+            has_handles: true,
             capacity,
             released_waiters: None,
             current: Epoch::default(),

@@ -172,16 +172,13 @@ impl<J: Body> Core<J> {
         self.by_lane[lane.index() as usize]
     }
 
-    /// A handle of the caller is gone. With the last one it takes no more, and is
-    /// forgotten with its last task.
-    pub(crate) fn remove_handle(&mut self, caller: Key, now: Duration) {
-        if let Some(c) = self.callers.get_mut(caller) {
-            c.handles -= 1;
-            if c.handles == 0 {
-                c.release();
-                self.cancel_capped(caller, now);
-            }
-        }
+    /// All handles of the caller are gone: it takes no more, and is forgotten with its last
+    /// task.
+    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
+        let c = self.caller_mut(caller);
+        c.has_handles = false;
+        c.release();
+        self.cancel_capped(caller, now);
         self.reap_caller(caller);
     }
 
@@ -373,7 +370,7 @@ impl<J: Body> Core<J> {
         let Some(c) = self.callers.get(caller) else {
             return;
         };
-        if c.handles == 0 && c.unfinished() == 0 {
+        if !c.has_handles && c.unfinished() == 0 {
             let lanes = [Some(c.lane), c.woken_lane];
             self.callers.remove(caller);
             for lane in lanes.into_iter().flatten() {

@@ -392,7 +392,7 @@ fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
     let fails = world.claim(1, 1).unwrap();
     assert!(world.finish(&fails, Ending::Failed).is_none());
     assert_eq!(world.state.core.unfinished, 2);
-    world.state.core.remove_handle(world.caller, NOW);
+    world.state.core.remove_handles(world.caller, NOW);
     world.state.advance(later.after, &mut world.wakes);
     world.drop_ended();
     assert_eq!(world.state.core.unfinished, 0);
