@@ -378,7 +378,7 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        for ended in std::mem::take(&mut self.core.ended) {
+        for ended in std::mem::take(&mut self.core.todo.ended) {
             let pause = ended.job.ended().into_iter();
             pause.for_each(|pause| _ = self.pauses.cancel(pause));
             self.core.dropped(ended.tag, ended.ending, &mut self.wakes);

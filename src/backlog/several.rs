@@ -100,7 +100,10 @@ impl<T> Several<T> {
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.parts.as_mut_slice().iter_mut().map(|part| &mut part.item)
+        self.parts
+            .as_mut_slice()
+            .iter_mut()
+            .map(|part| &mut part.item)
     }
 
     /// The same, each with where it waited.

@@ -74,11 +74,7 @@ impl<J: Body> Core<J> {
     /// Several that are alone, or of serial groups: at most so many that could start, and at most
     /// so many in all; and how many could start.
     #[inline]
-    fn claim_several(
-        &mut self,
-        turns: usize,
-        most: usize,
-    ) -> Option<(Several<Waiting<J>>, usize)> {
+    fn claim_several(&mut self, turns: usize, most: usize) -> Option<(Several<Waiting<J>>, usize)> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
         let limits = |lane: LaneKey, first: &Waiting<J>, most| {
             let caller = callers.get(by_lane[lane.index() as usize]);

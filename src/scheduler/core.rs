@@ -5,7 +5,7 @@
 //!
 //! Protocol: one event (a submission, a claim, an ending, a setting), then
 //! [`Core::decide`] until it has nothing more to say; then the owner, its lock
-//! released, starts the workers in `to_start` and disposes of `ended`.
+//! released, does what is left [to do](Todo).
 //!
 //! Invariants:
 //! 1. A task that waits is in the backlog, with its timer, or with its entry if it is a
@@ -94,17 +94,32 @@ pub(crate) struct Core<J> {
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
-    /// Workers to be started by the owner.
-    pub(crate) to_start: Vec<u32>,
-    /// Tasks that ended without running, for the owner to log and drop.
-    pub(crate) ended: Vec<Ended<J>>,
-    /// Capacities with new room that somebody waits for: for the owner to serve them.
-    pub(super) freed: Vec<Arc<Capacity>>,
+    pub(crate) todo: Todo<J>,
     /// Somebody waits for nothing but tasks that workers have, or for room.
     pub(super) pressing: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,
     pub(super) clock: Clock<Later<J>>,
+}
+
+/// What is left to the owner, its lock released.
+pub(crate) struct Todo<J> {
+    /// Workers to be started.
+    pub(crate) to_start: Vec<u32>,
+    /// Tasks that ended without running, to be logged and dropped.
+    pub(crate) ended: Vec<Ended<J>>,
+    /// Capacities with new room that somebody waits for, to be served.
+    pub(super) freed: Vec<Arc<Capacity>>,
+}
+
+impl<J> Default for Todo<J> {
+    fn default() -> Self {
+        Self {
+            to_start: Vec::new(),
+            ended: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
 }
 
 impl<J: Body> Core<J> {
@@ -134,9 +149,7 @@ impl<J: Body> Core<J> {
             stalls: Stalls::default(),
             start_failures: 0,
             start_error: None,
-            to_start: Vec::new(),
-            ended: Vec::new(),
-            freed: Vec::new(),
+            todo: Todo::default(),
             pressing: false,
             rows: true,
             clock: Clock::new(),
@@ -324,7 +337,7 @@ impl<J: Body> Core<J> {
                 return false;
             }
             match self.next_action() {
-                Some(Action::Start(n)) => self.to_start.push(n),
+                Some(Action::Start(n)) => self.todo.to_start.push(n),
                 Some(Action::Wake(n)) => self.wake(n, wakes),
                 None => break,
             }

@@ -109,7 +109,7 @@ impl<J: Body> Core<J> {
         let c = self.callers.get_mut(caller).expect(HELD);
         // There before anybody is told; who waits for it is served after the lock.
         if how.is_some() && c.capacity.put(tasks as usize) {
-            self.freed.push(Arc::clone(&c.capacity));
+            self.todo.freed.push(Arc::clone(&c.capacity));
         }
         if c.ended(id, how, tasks) {
             self.end_epoch(caller, wakes);

@@ -154,7 +154,12 @@ impl Caller {
         let key = state.core.add_group(self.0.key, limit.into(), level)?;
         let id = state.core.name_of(key);
         drop(state);
-        Ok(Group::new(&self.0.shared, self.0.key, id, Some(Row::default())))
+        Ok(Group::new(
+            &self.0.shared,
+            self.0.key,
+            id,
+            Some(Row::default()),
+        ))
     }
 
     /// Waits for all that this caller has submitted since its last successful
@@ -194,7 +199,12 @@ impl Caller {
     ///
     /// [`Stalled`] as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<impl Op<Output = Result<Summary, Stalled>>> {
-        Wait::new(Drained::new(&self.0.shared, Some(self.0.key), how, identity))
+        Wait::new(Drained::new(
+            &self.0.shared,
+            Some(self.0.key),
+            how,
+            identity,
+        ))
     }
 
     /// Cancels all that it has submitted and that has not started, and its futures
@@ -243,7 +253,8 @@ impl Caller {
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
         let (key, cap) = (self.0.key, cap.into());
-        self.0.shared
+        self.0
+            .shared
             .with_state(|state, wakes, _| state.exact(wakes).set_cap(key, cap))
     }
 }

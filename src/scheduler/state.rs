@@ -27,7 +27,7 @@
 //! Invariants:
 //! 1. What is in a local queue is claimed in the backlog, and counts in every limit.
 //! 2. A local queue has tasks that have not started, or endings, only if its worker
-//!    is busy: it says what that runs, and the core does not.
+//!    is busy and, for all that the core knows, runs another task.
 //! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
 //!    task; when a synchronize or release comes to wait only for what workers have, or
 //!    somebody for room in a caller, the local queues are cleared.
@@ -248,9 +248,10 @@ impl State {
         }
         let first = local.begin(now)?;
         self.core.workers.claimed(n);
+        self.core.set_running(n, local.running.clone());
         self.taken += taken;
         if taken == 1 {
-            self.core.set_running(n, local.running.take());
+            local.running = None;
             return Some(Taken { first, queue: None });
         }
         self.queues[n as usize].filled = self.taken;

@@ -11,7 +11,7 @@ use super::bodies::{Bare, Batch, Made};
 use super::cell::{Cell, Function, Job, Program, Solo};
 use super::handles::{Caller, Group, Place};
 use super::log::{Event, Record, TaskInfo};
-use super::outcome::TaskId;
+use super::outcome::{Ending, TaskId};
 use super::reject::{Reason, Rejected};
 use super::submissions::To;
 use super::task::Task;
@@ -284,7 +284,12 @@ impl Caller {
         infos.clone().map(Event::Queued).for_each(tell);
         let placed = self.place_now(placing, kind, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
-            let gone = infos.map(|task| Record::unrun(task, self.0.shared.origin.elapsed()));
+            let gone = infos.map(|task| Record {
+                task,
+                run: None,
+                ended: self.0.shared.origin.elapsed(),
+                ending: Ending::Cancelled,
+            });
             gone.map(Event::Ended).for_each(tell);
         }
         placed

@@ -217,7 +217,6 @@ pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E
 type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 
 /// The wait of [`first`] and of [`Task::outcome`].
-#[derive(Debug)]
 pub struct First<'a, R, E, T> {
     tasks: &'a mut [Task<R, E>],
     gives: fn(usize, Outcome<R, E>) -> T,
@@ -278,7 +277,10 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     }
 
     fn cancel(&mut self) {
-        let wakers = self.tasks.iter().filter_map(|task| task.gift.slot().take_waker());
+        let wakers = self
+            .tasks
+            .iter()
+            .filter_map(|task| task.gift.slot().take_waker());
         wakers.for_each(drop_quietly);
     }
 

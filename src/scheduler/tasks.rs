@@ -274,7 +274,7 @@ impl<J: Body> Core<J> {
             self.tokens.cancel(tag.id);
         }
         self.underway += 1;
-        self.ended.push(Ended {
+        self.todo.ended.push(Ended {
             tag,
             job: task.job,
             ending,

@@ -61,10 +61,10 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
         assert!(core.decide(wakes));
     };
     submit(&mut core, &mut wakes);
-    assert_eq!(core.to_start, [1]);
+    assert_eq!(core.todo.to_start, [1]);
     let first = core.claim(1, now).unwrap();
     submit(&mut core, &mut wakes);
-    assert_eq!(core.to_start, [1, 2], "the second is on its way");
+    assert_eq!(core.todo.to_start, [1, 2], "the second is on its way");
     core.finish(1, first.tag, Ending::Ok, now, &mut wakes);
     let second = core.claim(1, now).unwrap();
     core.finish(1, second.tag, Ending::Ok, now, &mut wakes);

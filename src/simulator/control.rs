@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::LaneError;
-use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId, Waiting};
+use crate::scheduler::{
+    CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId, Waiting,
+};
 
 use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 

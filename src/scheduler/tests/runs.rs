@@ -99,7 +99,10 @@ impl World {
     }
 
     pub(super) fn at(&self, n: usize) -> Location {
-        self.cells[n - 1].slot().location().expect("it was submitted")
+        self.cells[n - 1]
+            .slot()
+            .location()
+            .expect("it was submitted")
     }
 
     pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
@@ -116,7 +119,7 @@ impl World {
 
     /// What ended without a worker was told, and counts.
     pub(super) fn drop_ended(&mut self) {
-        for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.ended) {
+        for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.todo.ended) {
             self.state.core.dropped(tag, ending, &mut self.wakes);
         }
     }

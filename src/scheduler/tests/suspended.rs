@@ -113,10 +113,11 @@ impl World {
     fn dropped(&mut self, task: TaskId) {
         let at = self
             .core
+            .todo
             .ended
             .iter()
             .rposition(|ended| ended.tag.id == task);
-        let Ended { tag, ending, .. } = self.core.ended.remove(at.unwrap());
+        let Ended { tag, ending, .. } = self.core.todo.ended.remove(at.unwrap());
         self.core.dropped(tag, ending, &mut self.wakes);
     }
 
@@ -166,7 +167,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert!(world.cancel(task));
         world.wake(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
-        let ended = world.core.ended.last().unwrap();
+        let ended = world.core.todo.ended.last().unwrap();
         assert_eq!(
             (ended.tag.future, ended.ending),
             (Some(world.entries[&task]), Ending::Cancelled)
