@@ -159,7 +159,7 @@ pub use tokens::CancelToken;
 pub use trace::Tracing;
 
 pub(crate) use core::Core;
-pub(crate) use task_state::{Body, Location, Placing, Tag, Waiting};
+pub(crate) use task_state::{Body, Location, Placing, Started, Tag, Waiting};
 
 use handles::Registration;
 use shared::Shared;

@@ -78,24 +78,24 @@ impl<T> Run<T> {
         Some(item)
     }
 
-    /// Takes so many from the front, up to the first that `goes` refuses, but not the last:
-    /// each to `to`, with its ticket.
+    /// Takes so many from the front, up to the first that `goes` refuses or that has left its
+    /// place, but not the last; what `of` makes of each and its ticket.
     #[inline]
-    pub(super) fn take_first(
+    pub(super) fn take_first<P>(
         &mut self,
         n: usize,
         goes: impl Fn(&T) -> bool,
-        mut to: impl FnMut(u64, T),
-    ) {
-        for _ in 0..n.min(self.waiting - 1) {
-            let next = self.items.as_slice().first().and_then(Option::as_ref);
-            if !next.is_some_and(&goes) {
-                break;
-            }
-            if let Some((ticket, item)) = self.pop() {
-                to(ticket, item);
-            }
-        }
+        of: impl Fn(u64, T) -> P,
+    ) -> Vec<P> {
+        let next = self.items.as_slice().iter().take(n.min(self.waiting - 1));
+        let next = next.take_while(|item| item.as_ref().is_some_and(&goes));
+        let n = next.count();
+        let taken = (self.first..).zip(self.items.by_ref().take(n));
+        let taken = taken.map(|(ticket, item)| of(ticket, item.expect("it waits")));
+        let taken = taken.collect();
+        (self.first, self.waiting) = (self.first + n as u64, self.waiting - n);
+        self.close_gap();
+        taken
     }
 }
 

@@ -59,15 +59,11 @@ impl<T: Item> Backlog<T> {
             let (most, goes) = limits(lane, run.iter().next()?.1);
             // One alone is cheaper by itself.
             let most = Some(most.min(room)).filter(|&most| most > 1)?;
-            let mut parts = Vec::with_capacity(most);
-            run.take_first(most, goes, |ticket, item| {
-                let (group, seq) = (None, 0);
-                parts.push(Part {
-                    group,
-                    seq,
-                    ticket,
-                    item,
-                });
+            let parts = run.take_first(most, goes, |ticket, item| Part {
+                group: None,
+                seq: 0,
+                ticket,
+                item,
             });
             let count = parts.len();
             (count > 0).then_some((parts, count, run.first))

@@ -9,7 +9,7 @@
 //! 2. In one place there are at most [`MOST`], of at most [`TYPES`] types; large ones are not
 //!    kept.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 
 use crate::sync::Arc;
 
@@ -39,12 +39,10 @@ impl Bodies {
 
     /// Keeps one, by invariant 1.
     #[inline]
-    pub(super) fn put(&mut self, body: Work) {
+    pub(super) fn put(&mut self, of: TypeId, body: Work) {
         if self.len == MOST {
             return;
         }
-        let any: &dyn Any = &*body;
-        let of = any.type_id();
         self.len += 1;
         match self.rows.last_mut() {
             Some(row) if row.of == of => row.bodies.push(body),

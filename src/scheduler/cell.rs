@@ -4,7 +4,7 @@
 //! A task ends here before it does in the core: what it gave is there from then on, and
 //! who was waiting is woken when the core has recorded it.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
@@ -41,9 +41,9 @@ pub(super) enum Course {
     Suspended,
     /// It ended, and the runner was told.
     Ended(Ending),
-    /// It ended well: the runner is to be told, and the body, in which nothing of it is left,
-    /// may be used again.
-    Spent,
+    /// It ended well: the runner is to be told, and the body, in which nothing of it is left, may
+    /// be used again for tasks of this type.
+    Spent(TypeId),
 }
 
 /// Who runs a task.
@@ -199,6 +199,7 @@ impl<R, E> Slot<R, E> {
     }
 
     /// Takes what came of it.
+    #[inline(never)]
     pub(super) fn take(&self) -> Gave<R, E> {
         self.0.lock().take()
     }
@@ -232,6 +233,7 @@ impl<R, E> Slot<R, E> {
 }
 
 impl<R, E> There<R, E> {
+    #[inline]
     fn take(&mut self) -> Gave<R, E> {
         match &mut self.gave {
             Poll::Pending => Poll::Pending,
@@ -354,6 +356,10 @@ fn go<P: Program>(
 ) -> Course {
     let program = program.expect("one worker runs it at a time");
     let verdict = match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
+        // Its end is now, also after the drop of what it gave.
+        Ok(Ok(Ok(_))) if reuse && !needs_drop::<P::Ok>() => {
+            return Course::Spent(TypeId::of::<Solo<P>>());
+        }
         Ok(Ok(Ok(result))) => Verdict::Ok(result),
         Ok(Ok(Err(error))) => Verdict::Failed(error),
         Ok(Err(program)) => {
@@ -362,10 +368,6 @@ fn go<P: Program>(
         }
         Err(payload) => Verdict::Panicked(payload),
     };
-    // Its end is now, also after the drop of what it gave.
-    if reuse && !needs_drop::<P::Ok>() && matches!(verdict, Verdict::Ok(_)) {
-        return Course::Spent;
-    }
     let ending = verdict.ending();
     let run = runner.ended(ending);
     runner.told(kept.put(verdict, Some(run)));

@@ -35,7 +35,7 @@ use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
-use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting};
+use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, seat};
 use super::tokens::Tokens;
 
 /// How a caller or a scheduler ends.
@@ -59,7 +59,7 @@ impl fmt::Display for How {
 
 pub(crate) struct Core<J> {
     /// Tells its names from those of others.
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
     /// By lane: whose it is.
@@ -210,15 +210,20 @@ impl<J: Body> Core<J> {
         self.backlog.add_group(lane, limit, level)
     }
 
-    pub(super) fn name_of(&self, key: GroupKey) -> GroupId {
+    pub(crate) fn name_of(&self, key: GroupKey) -> GroupId {
         let scheduler = self.number;
         GroupId { scheduler, key }
     }
 
+    /// What is called so here; it may be gone.
+    pub(crate) fn key_of(&self, id: GroupId) -> Option<GroupKey> {
+        (id.scheduler == self.number).then_some(id.key)
+    }
+
     /// One owner more of a group of this scheduler: its caller, who is still there.
     pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
-        let of_ours = (id.scheduler == self.number).then_some(id.key);
-        let lane = of_ours.and_then(|group| self.backlog.lane_of(group));
+        let group = self.key_of(id);
+        let lane = group.and_then(|group| self.backlog.lane_of(group));
         let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
         let caller = caller.filter(|&&caller| self.callers.get(caller).is_some());
         let caller = *caller.ok_or(Stale)?;
@@ -238,11 +243,7 @@ impl<J: Body> Core<J> {
     #[must_use]
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
         self.workers.rest(n);
-        let index = n as usize;
-        if self.idle_wakers.len() <= index {
-            self.idle_wakers.resize(index + 1, None);
-        }
-        std::mem::replace(&mut self.idle_wakers[index], waker)
+        std::mem::replace(seat(&mut self.idle_wakers, n), waker)
     }
 
     /// Worker `n` leaves.
@@ -367,8 +368,7 @@ impl<J: Body> Core<J> {
     }
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let waker = self.idle_wakers.get_mut(n as usize).and_then(Option::take);
-        wakes.extend(waker);
+        wakes.extend(seat(&mut self.idle_wakers, n).take());
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

@@ -150,7 +150,9 @@ impl Local {
                 });
             }
         }
-        self.groups.extend(free);
+        if let Some(free) = free {
+            self.groups.push(free);
+        }
         self.joins = joins && is_plain;
         let next = next?;
         let (task, holds, record) = next.pop()?;

@@ -249,8 +249,9 @@ impl Aftermath<'_> {
 impl Drop for Aftermath<'_> {
     #[inline]
     fn drop(&mut self) {
-        for todo in std::mem::take(&mut self.todo) {
-            self.follow(todo);
+        if !self.todo.is_empty() {
+            let todo = std::mem::take(&mut self.todo);
+            todo.into_iter().for_each(|todo| self.follow(todo));
         }
     }
 }

@@ -53,7 +53,7 @@ use super::core::Core;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
-use super::task_state::{Claimed, Location, Started};
+use super::task_state::{Claimed, Location, Started, seat};
 
 const PATIENCE: u64 = 2;
 
@@ -263,11 +263,7 @@ impl State {
     }
 
     fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
-        let index = n as usize;
-        if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, WorkerQueue::default);
-        }
-        Arc::clone(&self.queues[index].queue)
+        Arc::clone(&seat(&mut self.queues, n).queue)
     }
 
     fn is_filled(&self, n: u32) -> bool {

@@ -9,7 +9,7 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::bodies::{Bare, Batch, Made};
 use super::cell::{Cell, Function, Job, Program, Solo};
-use super::handles::{Caller, Group, Place};
+use super::handles::{Caller, Group, Place, Registration};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::{Ending, TaskId};
 use super::reject::{Reason, Rejected};
@@ -192,6 +192,7 @@ impl Caller {
         kind: Kind,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
+        let Registration { shared, key, .. } = &*self.0;
         let mut permits = room;
         if permits.is_none() && self.0.capacity.is_limited() {
             match self.take_room(batch.len()) {
@@ -201,12 +202,12 @@ impl Caller {
         }
         let mut is_plain = place.placing.is_plain();
         if let Some(Group(g)) = place.group {
-            if g.caller != self.0.key || !Arc::ptr_eq(&g.shared, &self.0.shared) {
+            if g.caller != *key || !Arc::ptr_eq(&g.shared, shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
             }
             is_plain &= g.row.is_some();
         }
-        let is_plain = is_plain && self.0.shared.log.is_none();
+        let is_plain = is_plain && shared.log.is_none();
         let posted = match is_plain {
             true => self.post(place, &mut batch, kind),
             false => Err(batch.make()),
@@ -238,17 +239,16 @@ impl Caller {
         batch: &mut impl Batch,
         kind: Kind,
     ) -> Result<Name, Vec<Arc<dyn Job>>> {
-        let shared = &self.0.shared;
+        let (shared, may_post) = (&*self.0.shared, &*self.0.may_post);
         let now = move || kind.is_named().then(|| shared.origin.elapsed());
-        let may_post = || self.0.may_post.load(Relaxed);
+        let may_post = || may_post.load(Relaxed);
         let to = To {
             caller: self.0.key,
             row: place.group.and_then(|Group(group)| group.row.as_ref()),
-            bumped: place.placing.bump.is_some(),
-            placing: move || place.placing,
+            placing: place.placing,
             kind,
         };
-        let posted = shared.submissions.post(to, batch, now, may_post);
+        let posted = shared.submissions.post(&to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 

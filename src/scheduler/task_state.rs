@@ -345,6 +345,16 @@ pub(super) struct Running {
     pub(super) start: Duration,
 }
 
+/// What is kept there for worker `n`.
+#[inline]
+pub(super) fn seat<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
+    let index = n as usize;
+    if all.len() <= index {
+        all.resize_with(index + 1, T::default);
+    }
+    &mut all[index]
+}
+
 /// A task that ended without a worker. It counts when it has been told and dropped.
 pub(crate) struct Ended<J> {
     pub(crate) tag: Tag,

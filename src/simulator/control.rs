@@ -26,7 +26,7 @@ impl Simulation {
             return false;
         };
         let awaits = self.core.wake_task(future);
-        let pause = task.job.set_pause(None);
+        let pause = task.job.progress().pause.take();
         pause
             .into_iter()
             .for_each(|pause| _ = self.pauses.cancel(pause));
@@ -35,8 +35,8 @@ impl Simulation {
 
     /// Where a task of this simulation is to be looked for, if it has not ended.
     fn find(&self, task: &SimTask) -> Option<Location> {
-        let task = Some(task).filter(|task| task.number == self.number);
-        task?.job.location()
+        let task = Some(task).filter(|task| task.number == self.core.number);
+        task?.job.progress().location
     }
 
     /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.

@@ -157,7 +157,7 @@ impl Twins {
             Op::TakeOut(n) if !self.waiting.is_empty() => {
                 let n = self.waiting.swap_remove(n % self.waiting.len());
                 let taken = self.subject.take_out(self.spot(n));
-                let taken = taken.map(|(told, lane, tier)| (told.0, lane, tier));
+                let taken = taken.map(|(told, held)| (told.0, held));
                 assert_eq!(taken, self.singles.take_out(self.spot(n)));
                 assert_eq!(taken.map(|(of, ..)| of), Some(n));
                 assert!(self.subject.take_out(self.spot(n)).is_none());
