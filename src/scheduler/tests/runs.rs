@@ -99,10 +99,8 @@ impl World {
     }
 
     pub(super) fn at(&self, n: usize) -> Location {
-        self.cells[n - 1]
-            .slot()
-            .location()
-            .expect("it was submitted")
+        let slot = self.cells[n - 1].slot();
+        slot.location().expect("it was submitted")
     }
 
     pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
