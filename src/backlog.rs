@@ -43,8 +43,7 @@ pub use group::Place;
 use member::Member;
 use messages::Message;
 use order::Order;
-pub use run::RunClaim;
-pub use several::GroupClaim;
+pub use several::Several;
 pub use spot::{InFlight, Item, Spot};
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -86,7 +86,7 @@
 //! hold back a higher one of the same caller for ever.
 
 // A task's way: `submit`; `submissions`, if it is posted; `placing`; then a worker has it:
-// `claims`, `state`, `local_queue`; it runs: `perform`, on a body of `cell` or `bodies`; `endings`.
+// `claims`, `state`, `local_queue`; it runs: `perform`, in a body (`cell`); `endings`.
 mod blocking;
 mod bodies;
 mod borrows;
@@ -136,7 +136,7 @@ mod worker;
 use std::fmt;
 
 use crate::error::{OutOfRange, Stale, Stalled};
-use crate::queue::{Capacity, LaneError};
+use crate::queue::LaneError;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
@@ -159,8 +159,9 @@ pub use tokens::CancelToken;
 pub use trace::Tracing;
 
 pub(crate) use core::Core;
-pub(crate) use task_state::{Body, Location, Placing, Tag};
+pub(crate) use task_state::{Body, Location, Placing, Started, Tag, Waiting};
 
+use handles::Registration;
 use shared::Shared;
 use waits::Drained;
 
@@ -191,21 +192,18 @@ impl Scheduler {
     /// [`LaneError`]: the scheduler is shut down, or a number is out of range.
     pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, LaneError> {
         let name: Arc<str> = Arc::from(name);
-        let capacity = Capacity::new(options.capacity)?;
-        let capacity = Arc::new(capacity);
         let mut state = self.shared.state.lock();
         if state.core.closed {
             return Err(LaneError::Closed);
         }
         let key = state.core.add_caller(name, &options)?;
-        state.core.set_capacity(key, &capacity);
-        let may_post = Arc::clone(&state.core.caller_mut(key).may_post);
-        Ok(Caller {
+        let c = state.core.caller_mut(key);
+        Ok(Caller(Arc::new(Registration {
             shared: Arc::clone(&self.shared),
             key,
-            capacity,
-            may_post,
-        })
+            capacity: Arc::clone(&c.capacity),
+            may_post: Arc::clone(&c.may_post),
+        })))
     }
 
     /// A handle of the group that the log and the status call so: to pause it, say, or change

@@ -51,18 +51,21 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stalled};
 use crate::limit::{Bypass, Limit};
-use crate::queue::{Capacity, Permits};
-use crate::scheduler::{CallerOptions, Core, Reason, Record, Run, Status, Summary, SyncError, Tag};
+use crate::queue::Capacity;
+use crate::scheduler::{
+    CallerOptions, Core, Reason, Record, Run, Started, Status, Summary, SyncError, Tag,
+};
 use crate::slab::Key;
-use crate::sync::{Arc, unique};
+use crate::sync::Arc;
 use crate::timers::Timers;
 use crate::wait::WakeBatch;
 use crate::workers::Action;
 
-use work::{Job, Running};
+use work::{Job, Task};
 
+pub use crate::scheduler::GroupId;
 pub use driver::Driver;
-pub use work::{CallerId, GroupId, SimTask, Work};
+pub use work::{CallerId, SimTask, Work};
 
 /// A scheduler in virtual time.
 ///
@@ -72,13 +75,11 @@ pub use work::{CallerId, GroupId, SimTask, Work};
 /// simulation. A submission to a group of another one is refused, as to a foreign group,
 /// and a task of another one is [`Stale`](crate::error::Stale).
 pub struct Simulation {
-    /// Tells its names from those of other simulations.
-    number: u64,
     core: Core<Job>,
     now: Duration,
     idle: Option<Duration>,
     /// When, on which worker, which task will end, and its row so far.
-    ends: BTreeMap<(Duration, u32), Running>,
+    ends: BTreeMap<(Duration, u32), Started<Job>>,
     /// Which worker rests, and when it will have rested long enough.
     rests: BTreeMap<u32, Duration>,
     /// Which future is woken when.
@@ -104,7 +105,6 @@ impl Simulation {
     /// [`OutOfRange`] for the number of workers.
     pub fn with_bypass(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {
-            number: unique(),
             core: Core::new(workers, bypass)?,
             now: Duration::ZERO,
             idle: None,
@@ -135,10 +135,10 @@ impl Simulation {
     ///
     /// [`OutOfRange`] for its weight, cap or capacity.
     pub fn caller(&mut self, name: &str, options: CallerOptions) -> Result<CallerId, OutOfRange> {
-        let capacity = Capacity::under_a_lock(options.capacity)?;
         let key = self.core.add_caller(Arc::from(name), &options)?;
-        self.core.set_capacity(key, &Arc::new(capacity));
-        Ok(CallerId(self.number, key))
+        let capacity = Capacity::under_a_lock(options.capacity)?;
+        self.core.caller_mut(key).capacity = Arc::new(capacity);
+        Ok(CallerId(self.core.number, key))
     }
 
     /// A new group of a caller.
@@ -154,7 +154,7 @@ impl Simulation {
     ) -> Result<GroupId, OutOfRange> {
         let key = self.key(caller);
         let key = self.core.add_group(key, limit.into(), level)?;
-        Ok(GroupId(self.number, key))
+        Ok(self.core.name_of(key))
     }
 
     /// Submits a task at this instant.
@@ -165,23 +165,20 @@ impl Simulation {
     /// caller is full. Panics for a caller of another simulation.
     pub fn submit(&mut self, caller: CallerId, work: Work) -> Result<SimTask, Reason> {
         let caller = self.key(caller);
-        let capacity = self.core.capacity(caller);
-        let room = capacity.as_ref().map(|capacity| capacity.take(1));
-        let room = room.transpose()?;
+        let capacity = Arc::clone(&self.core.caller_mut(caller).capacity);
+        let room = capacity.take(1)?;
         let mut placing = work.placing;
-        if let Some(GroupId(number, group)) = work.group {
-            if number != self.number {
-                return Err(Reason::ForeignGroup);
-            }
-            placing.group = Some(group);
+        if let Some(group) = work.group {
+            let key = self.core.key_of(group);
+            placing.group = Some(key.ok_or(Reason::ForeignGroup)?);
         }
         self.core.admits(caller, &placing)?;
-        let job = Job::new(work);
+        let job = Task::new(work);
         self.core.submit(caller, placing, job.clone(), self.now);
-        room.into_iter().for_each(Permits::keep);
+        room.keep();
         self.collect_unrun();
         Ok(SimTask {
-            number: self.number,
+            number: self.core.number,
             job,
             id: self.core.last,
         })
@@ -266,7 +263,7 @@ impl Simulation {
 
     /// The key of a caller of this simulation.
     fn key(&self, CallerId(number, key): CallerId) -> Key {
-        assert!(number == self.number, "a caller of another simulation");
+        assert!(number == self.core.number, "a caller of another simulation");
         key
     }
 
@@ -275,9 +272,9 @@ impl Simulation {
     }
 
     /// The key of a group of this simulation.
-    fn group_key(&self, GroupId(number, key): GroupId) -> GroupKey {
-        assert!(number == self.number, "a group of another simulation");
-        key
+    fn group_key(&self, group: GroupId) -> GroupKey {
+        let key = self.core.key_of(group);
+        key.expect("a group of another simulation")
     }
 
     /// When a task ends, is due, or is woken, next.
@@ -300,10 +297,13 @@ impl Simulation {
         }
         self.retire_rested();
         while self.next_end() == Some(then)
-            && let Some(((end, worker), (tag, job, record))) = self.ends.pop_first()
+            && let Some(((end, worker), started)) = self.ends.pop_first()
         {
+            let Started {
+                tag, job, record, ..
+            } = started;
             let awaits = job.awaits();
-            let ending = job.work().ending;
+            let ending = job.work.ending;
             match awaits {
                 Some(pause) => self.await_again(worker, (tag, job), pause),
                 None => {
@@ -325,14 +325,14 @@ impl Simulation {
 
     /// A future was polled, and awaits for so long.
     fn await_again(&mut self, worker: u32, (tag, job): (Tag, Job), pause: Duration) {
-        let since = self.now.saturating_sub(job.work().takes);
+        let since = self.now.saturating_sub(job.work.takes);
         let polled = ((tag, job.clone()), pause.is_zero());
         let times = (since, self.now);
         let awaits = self.core.suspend_one(polled, worker, times);
         let awaits = awaits && pause < Duration::MAX;
         let wakes = tag.future.filter(|_| awaits);
         let at = self.now.saturating_add(pause);
-        job.set_pause(wakes.map(|future| self.pauses.set(at, future)));
+        job.progress().pause = wakes.map(|future| self.pauses.set(at, future));
     }
 
     /// Idle workers take what is eligible; what takes no time ends at once.
@@ -350,18 +350,17 @@ impl Simulation {
 
     fn take(&mut self, worker: u32) {
         self.rests.remove(&worker);
-        let Some(started) = self.core.claim(worker, self.now) else {
+        let Some(mut started) = self.core.claim(worker, self.now) else {
             self.core.retire(worker);
             return;
         };
-        let (start, mut record) = (self.now, started.record);
-        let end = start.saturating_add(started.job.work().takes);
-        record.iter_mut().for_each(|row| {
+        let start = self.now;
+        let end = start.saturating_add(started.job.work.takes);
+        started.record.iter_mut().for_each(|row| {
             let start = row.run.map_or(start, |run| run.start);
             row.run = Some(Run { worker, start, end });
         });
-        let runs = (started.tag, started.job, record);
-        self.ends.insert((end, worker), runs);
+        self.ends.insert((end, worker), started);
     }
 
     fn retire_rested(&mut self) {
@@ -379,7 +378,7 @@ impl Simulation {
 
     /// Rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
-        for ended in std::mem::take(&mut self.core.ended) {
+        for ended in std::mem::take(&mut self.core.todo.ended) {
             let pause = ended.job.ended().into_iter();
             pause.for_each(|pause| _ = self.pauses.cancel(pause));
             self.core.dropped(ended.tag, ended.ending, &mut self.wakes);

@@ -78,34 +78,24 @@ impl<T> Run<T> {
         Some(item)
     }
 
-    /// Takes so many from the front, up to the first that `goes` refuses, but not the last.
-    pub(super) fn take_first(&mut self, n: usize, goes: impl Fn(&T) -> bool) -> Option<Self> {
-        let most = n.min(self.waiting - 1);
-        let (mut places, mut n) = (0, 0);
-        for item in self.items.as_slice() {
-            if n == most || item.as_ref().is_some_and(|item| !goes(item)) {
-                break;
-            }
-            places += 1;
-            n += usize::from(item.is_some());
-        }
-        if n == 0 {
-            return None;
-        }
-        let items: Vec<_> = self.items.by_ref().take(places).collect();
-        let taken = Self {
-            first: self.first,
-            items: items.into_iter(),
-            waiting: n,
-        };
-        (self.first, self.waiting) = (self.first + places as u64, self.waiting - n);
+    /// Takes so many from the front, up to the first that `goes` refuses or that has left its
+    /// place, but not the last; what `of` makes of each and its ticket.
+    #[inline]
+    pub(super) fn take_first<P>(
+        &mut self,
+        n: usize,
+        goes: impl Fn(&T) -> bool,
+        of: impl Fn(u64, T) -> P,
+    ) -> Vec<P> {
+        let next = self.items.as_slice().iter().take(n.min(self.waiting - 1));
+        let next = next.take_while(|item| item.as_ref().is_some_and(&goes));
+        let n = next.count();
+        let taken = (self.first..).zip(self.items.by_ref().take(n));
+        let taken = taken.map(|(ticket, item)| of(ticket, item.expect("it waits")));
+        let taken = taken.collect();
+        (self.first, self.waiting) = (self.first + n as u64, self.waiting - n);
         self.close_gap();
-        Some(taken)
-    }
-
-    pub(super) fn into_iter(self) -> impl DoubleEndedIterator<Item = (u64, T)> {
-        let items = self.items.enumerate();
-        items.filter_map(move |(n, item)| Some((self.first + n as u64, item?)))
+        taken
     }
 }
 

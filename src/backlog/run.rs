@@ -9,72 +9,8 @@ use crate::ready::{Position, STANDING_LEVEL};
 use super::group::Place;
 use super::member::{Member, Run};
 use super::order::Order;
+use super::several::{Part, Several};
 use super::{Backlog, InFlight, Item, Spot};
-
-/// Messages of a run that were taken together, each with a unit of the lane's cap.
-#[derive(Debug)]
-pub struct RunClaim<T> {
-    /// Their lane.
-    pub lane: LaneKey,
-    /// Their tier.
-    pub tier: u32,
-    run: Run<T>,
-    /// How often the first of them had been overtaken.
-    overtaken: u32,
-    /// The first has been taken out.
-    begun: bool,
-}
-
-impl<T> RunClaim<T> {
-    /// How many of them have not been taken out.
-    pub fn len(&self) -> usize {
-        self.run.len()
-    }
-
-    /// Whether all have been taken out.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Takes the next.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        (self.overtaken, self.begun) = (0, true);
-        Some(self.run.pop()?.1)
-    }
-
-    /// Whether the first has been taken out.
-    pub fn has_begun(&self) -> bool {
-        self.begun
-    }
-
-    /// All of them, each with where it waited.
-    pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
-        let spot = |ticket| Spot::Alone(self.lane, self.tier, Place::new(ticket));
-        self.run
-            .iter()
-            .map(move |(ticket, item)| (spot(ticket), item))
-    }
-
-    /// All of them, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.run.items.as_mut_slice().iter_mut().flatten()
-    }
-
-    /// What each of them holds.
-    pub fn holds(&self) -> InFlight {
-        InFlight {
-            lane: self.lane,
-            group: None,
-            tier: self.tier,
-        }
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.run.iter().map(|(_, item)| item)
-    }
-}
 
 impl<T: Item> Backlog<T> {
     /// The lanes that have work and room, if these are two.
@@ -114,47 +50,30 @@ impl<T: Item> Backlog<T> {
         &mut self,
         together: bool,
         limits: impl FnOnce(LaneKey, &T) -> (usize, F),
-    ) -> Option<RunClaim<T>> {
+    ) -> Option<Several<T>> {
         let lanes = &mut self.order.lanes;
-        let (run, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
+        let (parts, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
             let Member::Run(run) = member else {
                 return None;
             };
             let (most, goes) = limits(lane, run.iter().next()?.1);
             // One alone is cheaper by itself.
             let most = Some(most.min(room)).filter(|&most| most > 1)?;
-            let taken = run.take_first(most, goes)?;
-            let count = taken.len();
-            Some((taken, count, run.first))
+            let parts = run.take_first(most, goes, |ticket, item| Part {
+                group: None,
+                seq: 0,
+                ticket,
+                item,
+            });
+            let count = parts.len();
+            (count > 0).then_some((parts, count, run.first))
         })?;
-        Some(RunClaim {
+        let holds = InFlight {
             lane: lanes.key(lane),
+            group: None,
             tier: lanes.lane(lane).open_tier().unwrap_or(0),
-            run,
-            overtaken,
-            begun: false,
-        })
-    }
-
-    /// What is left of them goes back to its place, and their lane has those turns again.
-    pub fn unclaim_run(&mut self, claim: RunClaim<T>) {
-        let (lane, tier) = (claim.lane, claim.tier);
-        let (index, count) = (lane.index(), claim.run.len());
-        let lanes = &mut self.order.lanes;
-        for (ticket, item) in claim.run.into_iter().rev() {
-            // It waits before it ceases to run, so that its tier stays outstanding.
-            lanes.change_head(index, None, Some(tier));
-            let place = Place::new(ticket);
-            let position = place.position(STANDING_LEVEL);
-            let line = lanes.line(index, tier);
-            line.insert(ticket, position, Member::Alone(place, item));
-        }
-        self.complete_alone(lane, tier, count as u32);
-        let lanes = &mut self.order.lanes;
-        for n in (0..count).rev() {
-            let overtaken = if n == 0 { claim.overtaken } else { 0 };
-            lanes.unclaim(index, Some(overtaken));
-        }
+        };
+        Some(Several::new(parts, holds, overtaken))
     }
 }
 

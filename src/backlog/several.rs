@@ -1,6 +1,7 @@
-//! Messages of serial groups that one reader takes together, to do them one after the other.
+//! Messages that one reader takes together, to do them one after the other: of a run, or of serial
+//! groups.
 //!
-//! The first of each group is claimed. Those behind it are lent: for the group, its lane and its
+//! Of a group the first is claimed. Those behind it are lent: for the group, its lane and its
 //! tier they wait until it is their turn, but nobody else finds them. What the first holds is held
 //! by the one at work, and completed after the last of the group.
 
@@ -19,10 +20,10 @@ use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 /// Room is made for so many at first.
 const MANY: usize = 64;
 
-/// Messages of serial groups of one lane and tier: of each group those that were lent, behind
-/// one that was claimed, or that is at work.
+/// Messages of one lane and tier: of a run; or of serial groups, of each those that were lent,
+/// behind one that was claimed, or that is at work.
 #[derive(Debug)]
-pub struct GroupClaim<T> {
+pub struct Several<T> {
     parts: IntoIter<Part<T>>,
     /// What the one at work holds, or the first will.
     holds: InFlight,
@@ -33,15 +34,26 @@ pub struct GroupClaim<T> {
 }
 
 #[derive(Debug)]
-struct Part<T> {
-    group: GroupKey,
-    seq: u64,
-    /// When its group had become ready; 0 if it was lent.
-    ticket: u64,
-    item: T,
+pub(super) struct Part<T> {
+    /// `None` if it is alone.
+    pub(super) group: Option<GroupKey>,
+    pub(super) seq: u64,
+    /// When it, or its group, had become ready; 0 if it was lent.
+    pub(super) ticket: u64,
+    pub(super) item: T,
 }
 
-impl<T> GroupClaim<T> {
+impl<T> Several<T> {
+    #[inline]
+    pub(super) fn new(parts: Vec<Part<T>>, holds: InFlight, overtaken: u32) -> Self {
+        Self {
+            parts: parts.into_iter(),
+            holds,
+            overtaken,
+            begun: false,
+        }
+    }
+
     /// How many are not at work yet.
     #[inline]
     pub fn len(&self) -> usize {
@@ -64,16 +76,18 @@ impl<T> GroupClaim<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let Part { group, item, .. } = self.parts.next()?;
-        (self.holds.group, self.overtaken, self.begun) = (Some(group), 0, true);
+        (self.holds.group, self.overtaken, self.begun) = (group, 0, true);
         Some(item)
     }
 
     /// Whether one of them, or one before them, is at work.
+    #[inline]
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
     /// Whether the next takes over what the one at work holds.
+    #[inline]
     pub fn goes_on(&self) -> bool {
         let next = self.parts.as_slice().first();
         self.begun && next.is_some_and(|next| next.ticket == 0)
@@ -82,6 +96,26 @@ impl<T> GroupClaim<T> {
     /// All that are not at work yet.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.parts.as_slice().iter().map(|part| &part.item)
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.parts
+            .as_mut_slice()
+            .iter_mut()
+            .map(|part| &mut part.item)
+    }
+
+    /// The same, each with where it waited.
+    pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
+        let InFlight { lane, tier, .. } = self.holds;
+        self.parts.as_slice().iter().map(move |part| {
+            let spot = match part.group {
+                Some(group) => Spot::Group(group, part.seq),
+                None => Spot::Alone(lane, tier, Place::new(part.ticket)),
+            };
+            (spot, &part.item)
+        })
     }
 }
 
@@ -103,20 +137,21 @@ impl<T: Item> Backlog<T> {
     }
 
     /// As [`claim`](Self::claim) of the groups that are next, of at most so many, as long as they
-    /// are serial, with all that is lent behind each; and how many these are. What `goes`
-    /// refuses stays where it is, with all behind it. `None` if that is the first, if several
+    /// are serial, with all that is lent behind each; and how many these are. `limits` is told
+    /// their lane and the first, and says how many messages at most, and which of them: what is
+    /// refused stays where it is, with all behind it. `None` if that is the first, if several
     /// lanes have work, or where the order is not that of age.
     #[inline]
-    pub fn claim_groups(
+    pub fn claim_groups<F: Fn(&T) -> bool>(
         &mut self,
         turns: usize,
-        mut goes: impl FnMut(LaneKey, &T) -> bool,
-    ) -> Option<(GroupClaim<T>, usize)> {
+        limits: impl Fn(LaneKey, &T) -> (usize, F),
+    ) -> Option<(Several<T>, usize)> {
         let Order { lanes, clock } = &mut self.order;
         let groups = &mut self.groups;
         // There is no other in a lane that is next without tiers.
         let tier = 0;
-        let mut parts = Vec::new();
+        let (mut parts, mut limit) = (Vec::new(), None);
         let (lane, turns, overtaken) = lanes.begin_while(turns, |member| {
             let &Member::Group(index) = member else {
                 return false;
@@ -129,7 +164,10 @@ impl<T: Item> Backlog<T> {
             if before == 0 {
                 parts.reserve(turns.min(MANY));
             }
-            g.lend(GroupKey(key), tier, &mut parts, |_, item| goes(lane, item));
+            g.lend(GroupKey(key), tier, &mut parts, |n, item| {
+                let (most, goes) = limit.get_or_insert_with(|| limits(lane, item));
+                n < *most && goes(item)
+            });
             let [first, behind @ ..] = &mut parts[before..] else {
                 return false;
             };
@@ -140,14 +178,9 @@ impl<T: Item> Backlog<T> {
             g.in_flight += 1;
             true
         })?;
-        let group = parts.first().map(|part| part.group);
-        let claim = GroupClaim {
-            parts: parts.into_iter(),
-            holds: InFlight { lane, group, tier },
-            overtaken,
-            begun: false,
-        };
-        Some((claim, turns))
+        let group = parts.first().and_then(|part| part.group);
+        let holds = InFlight { lane, group, tier };
+        Some((Several::new(parts, holds, overtaken), turns))
     }
 
     /// Whether anything could be lent behind what holds this: it is of a serial group in which
@@ -168,7 +201,7 @@ impl<T: Item> Backlog<T> {
         holds: InFlight,
         most: usize,
         mut goes: impl FnMut(&T) -> bool,
-    ) -> GroupClaim<T> {
+    ) -> Several<T> {
         let mut parts = Vec::new();
         if let Some(group) = holds.group.filter(|_| self.has_behind(holds)) {
             let g = at(&mut self.groups, group);
@@ -176,20 +209,19 @@ impl<T: Item> Backlog<T> {
                 n < most && goes(item)
             });
         }
-        let (parts, overtaken, begun) = (parts.into_iter(), 0, true);
-        GroupClaim {
-            parts,
-            holds,
-            overtaken,
-            begun,
+        let lent = Several::new(parts, holds, 0);
+        Several {
+            begun: true,
+            ..lent
         }
     }
 
     /// Those that are not at work wait again, where they waited.
-    pub fn give_back(&mut self, claim: GroupClaim<T>) {
+    pub fn give_back(&mut self, claim: Several<T>) {
         let InFlight { lane, tier, .. } = claim.holds;
         let first = claim.parts.as_slice().first();
-        let behind = first.filter(|part| part.ticket == 0).map(|part| part.group);
+        let lent = first.filter(|part| part.ticket == 0);
+        let behind = lent.and_then(|part| part.group);
         for (n, part) in claim.parts.enumerate().rev() {
             let Part {
                 group,
@@ -197,7 +229,7 @@ impl<T: Item> Backlog<T> {
                 ticket,
                 item,
             } = part;
-            if ticket == 0 {
+            if let Some(group) = group.filter(|_| ticket == 0) {
                 let messages = &mut at(&mut self.groups, group).messages;
                 messages.put(seq, Message { tier, item });
                 continue;
@@ -205,7 +237,7 @@ impl<T: Item> Backlog<T> {
             let overtaken = if n == 0 { claim.overtaken } else { 0 };
             self.unclaim(Claim {
                 lane,
-                group: Some(group),
+                group,
                 seq,
                 tier,
                 item,
@@ -235,7 +267,7 @@ impl<T> Group<T> {
             if message.tier != tier || !goes(parts.len(), &message.item) {
                 return Err(message);
             }
-            let (ticket, item) = (0, message.item);
+            let (group, ticket, item) = (Some(group), 0, message.item);
             parts.push(Part {
                 group,
                 seq,

@@ -105,22 +105,23 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Takes a waiting message out without a turn, with its lane and tier; `None` if it
+    /// Takes a waiting message out without a turn, with what it would have held; `None` if it
     /// does not wait there.
-    pub fn take_out(&mut self, spot: Spot) -> Option<(T, LaneKey, u32)> {
-        match spot {
+    pub fn take_out(&mut self, spot: Spot) -> Option<(T, InFlight)> {
+        let (item, lane, group, tier) = match spot {
             Spot::Group(group, seq) => {
                 let lane = self.lane_of(group)?;
                 let (item, tier) = self.take(group, seq)?;
-                Some((item, lane, tier))
+                (item, lane, Some(group), tier)
             }
             Spot::Alone(lane, tier, place) => {
                 let item = self.order.take_alone(lane, tier, place)?;
                 self.order.lanes.change_head(lane.index(), Some(tier), None);
                 self.order.lanes.update(lane.index());
-                Some((item, lane, tier))
+                (item, lane, None, tier)
             }
-        }
+        };
+        Some((item, InFlight { lane, group, tier }))
     }
 
     /// Bumps what waits there, or its group: where it waits then. `None` if it is alone

@@ -26,10 +26,7 @@ impl<J: Body> Core<J> {
         match *target {
             Target::Synchronize(caller) => !self.caller(caller).is_synchronizing(),
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
-            Target::Room(caller, ticket) => {
-                let capacity = self.caller(caller).capacity.as_ref();
-                !capacity.is_some_and(|capacity| capacity.denies(ticket))
-            }
+            Target::Room(caller, ticket) => !self.caller(caller).capacity.denies(ticket),
             Target::Borrows(ref borrows) => borrows.are_over(),
             // A task says so itself.
             Target::Task(_) | Target::Shutdown => false,

@@ -106,17 +106,20 @@ pub(crate) struct CallerState {
     pub(super) released: bool,
     /// It is not released, and all its tasks so far were of tier 0.
     pub(super) may_post: Arc<AtomicBool>,
-    /// How many handles of it there are.
-    pub(super) handles: u32,
-    /// If it has one.
-    pub(super) capacity: Option<Arc<Capacity>>,
+    pub(super) has_handles: bool,
+    pub(crate) capacity: Arc<Capacity>,
     pub(super) released_waiters: Option<Box<Waiters<()>>>,
     current: Epoch,
     closing: Option<Box<Closing>>,
 }
 
 impl CallerState {
-    pub(super) fn new(name: Arc<str>, lane: LaneKey, options: &CallerOptions) -> Self {
+    pub(super) fn new(
+        name: Arc<str>,
+        lane: LaneKey,
+        capacity: Arc<Capacity>,
+        options: &CallerOptions,
+    ) -> Self {
         Self {
             name,
             lane,
@@ -127,8 +130,8 @@ impl CallerState {
             skip_above: None,
             released: false,
             may_post: Arc::new(AtomicBool::new(true)),
-            handles: 1,
-            capacity: None,
+            has_handles: true,
+            capacity,
             released_waiters: None,
             current: Epoch::default(),
             closing: None,
@@ -184,7 +187,7 @@ impl CallerState {
     /// Whether somebody waits for room.
     #[inline]
     fn wants_room(&self) -> bool {
-        let permits = self.capacity.as_ref().and_then(|c| c.permits());
+        let permits = self.capacity.permits();
         permits.is_some_and(|permits| permits.is_awaited())
     }
 

@@ -1,9 +1,11 @@
-//! A task's body: first what is to be run, then what it gave and when.
+//! A task's body: what is to be run, and what becomes of what that gives. It is kept for the
+//! task's handle, with when it was; or, if there is none, dropped as soon as it is there.
 //!
 //! A task ends here before it does in the core: what it gave is there from then on, and
 //! who was waiting is woken when the core has recorded it.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
+use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -22,13 +24,14 @@ pub(super) trait Job: Body + Any + Send + Sync {
     fn run(&self, runner: &mut dyn Runner) -> Course;
 
     /// The same where nobody else has it.
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
-        self.run(runner)
-    }
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course;
 
     /// Drops what was to be run: it ends so without a worker. Who is to be woken for that.
     /// Never unwinds.
     fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker>;
+
+    /// Whether it has not begun, and borrows from this scope.
+    fn is_of_scope(&self, scope: &Borrows) -> bool;
 }
 
 /// What came of a run.
@@ -38,9 +41,9 @@ pub(super) enum Course {
     Suspended,
     /// It ended, and the runner was told.
     Ended(Ending),
-    /// It ended well: the runner is to be told, and the body, in which nothing of it is left,
-    /// may be used again.
-    Spent,
+    /// It ended well: the runner is to be told, and the body, in which nothing of it is left, may
+    /// be used again for tasks of this type.
+    Spent(TypeId),
 }
 
 /// Who runs a task.
@@ -115,113 +118,183 @@ where
     }
 }
 
-/// What the task's handle does with it.
-pub(super) trait Gift<R, E>: Send + Sync {
-    /// Where it is to be looked for; `None` as long as it is only posted. To be asked under
-    /// the lock of the state.
-    fn location(&self) -> Option<Location>;
-
-    /// Takes what came of it.
-    fn take(&self) -> Gave<R, E>;
-
-    /// The same, or leaves a waker for when something has. `None` if there is none to leave:
-    /// `current` was not left before, and `spare` is empty.
-    fn take_or_wait(&self, current: &Waker, spare: &mut Option<Waker>) -> Option<Gave<R, E>>;
-
-    /// The one that waits does so no more.
-    fn take_waker(&self) -> Option<Waker>;
-
-    /// Whether it has ended.
-    fn has_ended(&self) -> bool;
-}
-
 /// What a task gave; where and when it ran, if it did.
 type Final<R, E> = (Verdict<R, E>, Option<Run>);
 
 /// The same, when it has ended; `None` if that was taken before.
 pub(super) type Gave<R, E> = Poll<Option<Final<R, E>>>;
 
-/// The lock is only ever held to move a value: none of the user's code runs
-/// under it.
-pub(super) struct Cell<P: Program> {
-    label: Option<Arc<str>>,
-    there: Mutex<There<P>>,
+/// What the task's handle has of it.
+pub(super) trait Gift<R, E>: Send + Sync {
+    fn slot(&self) -> &Slot<R, E>;
 }
 
-struct There<P: Program> {
+/// What becomes of what a task gives.
+pub(super) trait Keep<P: Program>: Send + Sync + 'static {
+    /// Whether it stays in the body.
+    const STAYS: bool;
+
+    fn new() -> Self;
+
+    /// The task waits here now.
+    fn moved(&self, to: Location);
+
+    /// It has ended: who is to be woken.
+    fn put(&self, verdict: Verdict<P::Ok, P::Error>, run: Option<Run>) -> Option<Waker>;
+}
+
+/// Nobody will ask for it, nor for where the task waits.
+impl<P: Program> Keep<P> for () {
+    const STAYS: bool = false;
+
+    fn new() {}
+
+    fn moved(&self, _: Location) {}
+
+    fn put(&self, verdict: Verdict<P::Ok, P::Error>, _: Option<Run>) -> Option<Waker> {
+        drop_quietly(verdict);
+        None
+    }
+}
+
+/// Where a handle finds it. The lock is only ever held to move a value: none of the user's
+/// code runs under it.
+pub(super) struct Slot<R, E>(Mutex<There<R, E>>);
+
+struct There<R, E> {
     location: Option<Location>,
     /// Whoever waits for what it gives.
     waker: Option<Waker>,
-    stage: Stage<P>,
+    gave: Gave<R, E>,
 }
 
-enum Stage<P: Program> {
-    Ready(P),
-    Running,
-    /// Until it is taken.
-    Gave(Option<Final<P::Ok, P::Error>>),
-}
+impl<P: Program> Keep<P> for Slot<P::Ok, P::Error> {
+    const STAYS: bool = true;
 
-impl<P: Program> Cell<P> {
     #[inline]
-    pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
-        let there = There {
+    fn new() -> Self {
+        Self(Mutex::new(There {
             location: None,
             waker: None,
-            stage: Stage::Ready(program),
-        };
-        Self {
-            label,
-            there: Mutex::new(there),
-        }
+            gave: Poll::Pending,
+        }))
     }
 
-    /// What was to be run, if it did not run.
-    pub(super) fn reclaim(&self) -> Option<P> {
-        let stage = &mut self.there.lock().stage;
-        match std::mem::replace(stage, Stage::Running) {
-            Stage::Ready(program) => Some(program),
-            _ => None,
-        }
+    fn moved(&self, to: Location) {
+        self.0.lock().location = Some(to);
+    }
+
+    fn put(&self, verdict: Verdict<P::Ok, P::Error>, run: Option<Run>) -> Option<Waker> {
+        let there = &mut *self.0.lock();
+        there.gave = Poll::Ready(Some((verdict, run)));
+        there.waker.take()
     }
 }
 
-impl<P: Program> There<P> {
-    /// It does not run any more: who is to be woken if it has ended.
-    fn put(&mut self, stage: Stage<P>) -> Option<Waker> {
-        self.stage = stage;
-        match self.stage {
-            Stage::Gave(_) => self.waker.take(),
-            _ => None,
-        }
+impl<R, E> Slot<R, E> {
+    /// Where the task is to be looked for; `None` as long as it is only posted. To be asked
+    /// under the lock of the state.
+    pub(super) fn location(&self) -> Option<Location> {
+        self.0.lock().location
     }
 
     /// Takes what came of it.
-    fn take(&mut self) -> Gave<P::Ok, P::Error> {
-        match &mut self.stage {
-            Stage::Ready(_) | Stage::Running => Poll::Pending,
-            Stage::Gave(gave) => Poll::Ready(gave.take()),
+    #[inline(never)]
+    pub(super) fn take(&self) -> Gave<R, E> {
+        self.0.lock().take()
+    }
+
+    /// The same, or leaves a waker for when something has. `None` if there is none to leave:
+    /// `current` was not left before, and `spare` is empty.
+    pub(super) fn take_or_wait(
+        &self,
+        current: &Waker,
+        spare: &mut Option<Waker>,
+    ) -> Option<Gave<R, E>> {
+        let there = &mut *self.0.lock();
+        let gave = there.take();
+        let waits = |left: &Waker| left.will_wake(current);
+        if gave.is_pending() && !there.waker.as_ref().is_some_and(waits) {
+            // What is replaced is dropped by who has the spare.
+            *spare = there.waker.replace(spare.take()?);
+        }
+        Some(gave)
+    }
+
+    /// The one that waits does so no more.
+    pub(super) fn take_waker(&self) -> Option<Waker> {
+        self.0.lock().waker.take()
+    }
+
+    /// Whether the task has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.lock().gave.is_ready()
+    }
+}
+
+impl<R, E> There<R, E> {
+    #[inline]
+    fn take(&mut self) -> Gave<R, E> {
+        match &mut self.gave {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(gave) => Poll::Ready(gave.take()),
         }
     }
 }
 
-/// Runs it until it ends, or hands itself back.
-#[inline]
-pub(super) fn attempt<P: Program>(
-    program: P,
-    runner: &mut dyn Runner,
-) -> Result<Verdict<P::Ok, P::Error>, P> {
-    match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
-        Ok(Ok(Ok(result))) => Ok(Verdict::Ok(result)),
-        Ok(Ok(Err(error))) => Ok(Verdict::Failed(error)),
-        Ok(Err(program)) => Err(program),
-        Err(payload) => Ok(Verdict::Panicked(payload)),
+/// A body, and what is kept there.
+pub(super) struct Shell<P, K> {
+    label: Option<Arc<str>>,
+    /// While nobody runs it, and it has not ended. The lock is only ever held to move it.
+    program: Mutex<Option<P>>,
+    kept: K,
+}
+
+/// Of a task that has a handle.
+pub(super) type Cell<P> = Shell<P, Slot<<P as Program>::Ok, <P as Program>::Error>>;
+
+/// Of a task that nobody will ask for.
+pub(super) type Solo<P> = Shell<P, ()>;
+
+/// Larger ones are not used again.
+const LARGEST: usize = 256;
+
+impl<P: Program, K: Keep<P>> Shell<P, K> {
+    #[inline]
+    pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
+        Self {
+            label,
+            program: Mutex::new(Some(program)),
+            kept: K::new(),
+        }
+    }
+
+    /// What is to be run, if it does not run and has not ended.
+    pub(super) fn take(&self) -> Option<P> {
+        self.program.lock().take()
     }
 }
 
-impl<P: Program> Body for Cell<P> {
+impl<P: Program> Solo<P> {
+    /// The same in this body, if that is empty, nobody's and of its type, else in a new one.
+    #[inline]
+    pub(super) fn put_into(self, mut body: Option<Arc<dyn Job>>) -> Arc<dyn Job> {
+        let any = body.as_mut().and_then(Arc::get_mut);
+        let any = any.map(|body| body as &mut dyn Any);
+        match any.and_then(|any| any.downcast_mut::<Self>()) {
+            Some(empty) => {
+                let Self { label, program, .. } = self;
+                (empty.label, *empty.program.get_mut()) = (label, program.into_inner());
+                body.expect("it was filled")
+            }
+            None => Arc::new(self),
+        }
+    }
+}
+
+impl<P: Program, K: Keep<P>> Body for Shell<P, K> {
     fn moved(&self, to: Location) {
-        self.there.lock().location = Some(to);
+        self.kept.moved(to);
     }
 
     fn is_future(&self) -> bool {
@@ -231,41 +304,74 @@ impl<P: Program> Body for Cell<P> {
     fn label(&self) -> Option<&Arc<str>> {
         self.label.as_ref()
     }
-
-    fn is_of_scope(&self, scope: &Borrows) -> bool {
-        match &self.there.lock().stage {
-            Stage::Ready(program) => program.is_of_scope(scope),
-            Stage::Running | Stage::Gave(_) => false,
-        }
-    }
 }
 
-impl<P: Program> Job for Cell<P> {
+impl<P: Program, K: Keep<P>> Job for Shell<P, K> {
     fn run(&self, runner: &mut dyn Runner) -> Course {
-        let program = self.reclaim().expect("one worker runs it at a time");
-        let (course, stage) = match attempt(program, runner) {
-            Ok(verdict) => {
-                let ending = verdict.ending();
-                let run = runner.ended(ending);
-                (
-                    Course::Ended(ending),
-                    Stage::Gave(Some((verdict, Some(run)))),
-                )
-            }
-            Err(program) => (Course::Suspended, Stage::Ready(program)),
-        };
-        runner.told(self.there.lock().put(stage));
-        course
+        let program = self.take();
+        go(program, &self.kept, false, runner, |program| {
+            *self.program.lock() = Some(program);
+        })
+    }
+
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
+        let there = self.program.get_mut();
+        let program = there.take();
+        let reuse = !K::STAYS && size_of::<Self>() <= LARGEST && self.label.is_none();
+        go(program, &self.kept, reuse, runner, |program| {
+            *there = Some(program);
+        })
     }
 
     fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker> {
-        drop_quietly(self.reclaim());
+        drop_quietly(self.take());
         let verdict = match ending {
             Ending::Skipped => Verdict::Skipped,
             _ => Verdict::Cancelled,
         };
-        self.there.lock().put(Stage::Gave(Some((verdict, run))))
+        self.kept.put(verdict, run)
     }
+
+    fn is_of_scope(&self, scope: &Borrows) -> bool {
+        let program = self.program.lock();
+        program.as_ref().is_some_and(|p| p.is_of_scope(scope))
+    }
+}
+
+impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
+    fn slot(&self) -> &Slot<P::Ok, P::Error> {
+        &self.kept
+    }
+}
+
+/// Runs it until it ends; or `put_back` has what must be woken to go on. If `reuse`, its body
+/// may be used again.
+#[inline]
+fn go<P: Program>(
+    program: Option<P>,
+    kept: &impl Keep<P>,
+    reuse: bool,
+    runner: &mut dyn Runner,
+    put_back: impl FnOnce(P),
+) -> Course {
+    let program = program.expect("one worker runs it at a time");
+    let verdict = match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
+        // Its end is now, also after the drop of what it gave.
+        Ok(Ok(Ok(_))) if reuse && !needs_drop::<P::Ok>() => {
+            return Course::Spent(TypeId::of::<Solo<P>>());
+        }
+        Ok(Ok(Ok(result))) => Verdict::Ok(result),
+        Ok(Ok(Err(error))) => Verdict::Failed(error),
+        Ok(Err(program)) => {
+            put_back(program);
+            return Course::Suspended;
+        }
+        Err(payload) => Verdict::Panicked(payload),
+    };
+    let ending = verdict.ending();
+    let run = runner.ended(ending);
+    runner.told(kept.put(verdict, Some(run)));
+    Course::Ended(ending)
 }
 
 impl Body for Arc<dyn Job> {
@@ -281,48 +387,5 @@ impl Body for Arc<dyn Job> {
     #[inline]
     fn label(&self) -> Option<&Arc<str>> {
         (**self).label()
-    }
-
-    fn is_of_scope(&self, scope: &Borrows) -> bool {
-        (**self).is_of_scope(scope)
-    }
-}
-
-impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
-    fn location(&self) -> Option<Location> {
-        self.there.lock().location
-    }
-
-    fn take(&self) -> Gave<P::Ok, P::Error> {
-        self.there.lock().take()
-    }
-
-    fn take_or_wait(
-        &self,
-        current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> Option<Gave<P::Ok, P::Error>> {
-        let there = &mut *self.there.lock();
-        let gave = there.take();
-        if gave.is_ready() {
-            return Some(gave);
-        }
-        let waits = there
-            .waker
-            .as_ref()
-            .is_some_and(|left| left.will_wake(current));
-        if !waits {
-            // What is replaced is dropped by who has the spare.
-            *spare = there.waker.replace(spare.take()?);
-        }
-        Some(Poll::Pending)
-    }
-
-    fn take_waker(&self) -> Option<Waker> {
-        self.there.lock().waker.take()
-    }
-
-    fn has_ended(&self) -> bool {
-        !matches!(self.there.lock().stage, Stage::Ready(_) | Stage::Running)
     }
 }

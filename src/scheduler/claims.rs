@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::backlog::{GroupClaim, RunClaim, Spot};
+use crate::backlog::{Several, Spot};
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 
 use super::caller::CallerState;
@@ -22,14 +23,9 @@ impl<J: Body> Core<J> {
         to: &mut VecDeque<Claimed<J>>,
     ) -> (usize, usize) {
         let several = most > 1 && !self.rows;
-        if several && let Some(run) = self.claim_run(turns.min(most)) {
-            let taken = run.len();
-            to.push_back(Claimed::Run(run));
-            return (taken, taken);
-        }
-        if several && let Some((groups, turns)) = self.claim_groups(turns, most) {
-            let taken = groups.len();
-            to.push_back(Claimed::Groups(groups));
+        if several && let Some((several, turns)) = self.claim_several(turns, most) {
+            let taken = several.len();
+            to.push_back(Claimed::Several(several));
             return (turns, taken);
         }
         let Some(one) = self.claim_one() else {
@@ -72,53 +68,45 @@ impl<J: Body> Core<J> {
         let goes = |task: &Waiting<J>| goes(task) && !task.is_future();
         let lent = self.backlog.lend(holds, most, goes);
         self.all_taken(caller, lent.iter().next(), lent.len());
-        Some(Claimed::Groups(lent)).filter(|lent| lent.len() > 0)
+        Some(Claimed::Several(lent)).filter(|lent| lent.len() > 0)
     }
 
-    /// Several that are alone.
+    /// Several that are alone, or of serial groups: at most so many that could start, and at most
+    /// so many in all; and how many could start.
     #[inline]
-    fn claim_run(&mut self, most: usize) -> Option<RunClaim<Waiting<J>>> {
+    fn claim_several(&mut self, turns: usize, most: usize) -> Option<(Several<Waiting<J>>, usize)> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
+        let limits = |lane: LaneKey, first: &Waiting<J>, most| {
+            let caller = callers.get(by_lane[lane.index() as usize]);
+            goes_with(caller.expect("its tasks wait"), first.id(), most)
+        };
         // New ones of a caller and those that were woken: nobody else waits for a turn.
         let pair = self.backlog.pair();
         let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
-        let mut run = self.backlog.claim_run(together, |lane, first| {
-            let caller = callers.get(by_lane[lane.index() as usize]);
-            goes_with(caller.expect("its tasks wait"), first.id(), most)
-        })?;
-        let (caller, holds) = (self.caller_of(run.lane), run.holds());
-        self.all_taken(caller, run.iter().next(), run.len());
-        for task in run.iter_mut().filter(|task| task.is_future()) {
+        let alone = turns.min(most);
+        let run = self
+            .backlog
+            .claim_run(together, |lane, first| limits(lane, first, alone));
+        let (mut several, turns) = match run {
+            Some(run) => {
+                let taken = run.len();
+                (run, taken)
+            }
+            None => self.backlog.claim_groups(turns, |lane, first| {
+                let (most, goes) = limits(lane, first, most);
+                (most, move |task: &_| goes(task) && !task.is_future())
+            })?,
+        };
+        let holds = several.holds();
+        let caller = self.caller_of(holds.lane);
+        self.all_taken(caller, several.iter().next(), several.len());
+        for task in several.iter_mut().filter(|task| task.is_future()) {
             match task.future() {
                 Some(future) => self.future_mut(future).phase = Phase::Claimed(false),
                 None => self.enter(task, holds),
             }
         }
-        Some(run)
-    }
-
-    /// Those of serial groups, of at most so many, and at most so many tasks; and how many
-    /// groups these are.
-    #[inline]
-    fn claim_groups(
-        &mut self,
-        turns: usize,
-        most: usize,
-    ) -> Option<(GroupClaim<Waiting<J>>, usize)> {
-        let (callers, by_lane) = (&self.callers, &self.by_lane);
-        let mut limits = None;
-        let (groups, turns) = self.backlog.claim_groups(turns, |lane, task| {
-            let (left, goes) = limits.get_or_insert_with(|| {
-                let caller = callers.get(by_lane[lane.index() as usize]);
-                goes_with(caller.expect("its tasks wait"), task.id(), most)
-            });
-            let goes = *left > 0 && goes(task) && !task.is_future();
-            *left -= usize::from(goes);
-            goes
-        })?;
-        let caller = self.caller_of(groups.holds().lane);
-        self.all_taken(caller, groups.iter().next(), groups.len());
-        Some((groups, turns))
+        Some((several, turns))
     }
 
     /// A worker has these tasks of one epoch, of which it has had none.
@@ -140,17 +128,12 @@ impl<J: Body> Core<J> {
                 self.waits_again(&claim.item, claim.spot());
                 self.backlog.unclaim(claim);
             }
-            Claimed::Run(run) => {
-                let caller = self.caller_of(run.lane);
-                self.all_returned(caller, run.iter().next(), run.len());
-                run.spots()
-                    .for_each(|(spot, task)| self.waits_again(task, spot));
-                self.backlog.unclaim_run(run);
-            }
-            Claimed::Groups(groups) => {
-                let caller = self.caller_of(groups.holds().lane);
-                self.all_returned(caller, groups.iter().next(), groups.len());
-                self.backlog.give_back(groups);
+            Claimed::Several(several) => {
+                let caller = self.caller_of(several.holds().lane);
+                self.all_returned(caller, several.iter().next(), several.len());
+                let spots = several.spots();
+                spots.for_each(|(spot, task)| self.waits_again(task, spot));
+                self.backlog.give_back(several);
             }
         }
     }

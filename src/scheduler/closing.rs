@@ -138,48 +138,17 @@ impl<J: Body> Core<J> {
     }
 
     fn cancel_unbegun(&mut self, of: Option<Key>, now: Duration) {
-        let mut these = Vec::new();
-        self.each_waiting(of, |task, _, _, at| {
-            let begun = self.begun_of(task, now);
-            these.extend(begun.is_none().then_some((task.id(), at)));
-        });
-        these.sort_unstable_by_key(|&(id, _)| id);
-        for (_, at) in these {
+        for at in self.find_waiting(of, |task, _| self.begun_of(task, now).is_none()) {
             self.cancel(at, now);
         }
     }
 
-    /// What no worker has, for the end of the scheduler.
-    pub(crate) fn waiting_jobs(&self) -> Vec<J>
-    where
-        J: Clone,
-    {
-        let mut jobs = Vec::new();
-        self.each_waiting(None, |task, _, _, _| jobs.push(task.job.clone()));
-        jobs
-    }
-
-    /// A caller has this capacity from now on.
-    pub(crate) fn set_capacity(&mut self, caller: Key, capacity: &Arc<Capacity>) {
-        let limited = capacity.permits().map(|_| Arc::clone(capacity));
-        self.caller_mut(caller).capacity = limited;
-    }
-
-    /// Its capacity, if it has one.
-    pub(crate) fn capacity(&self, caller: Key) -> Option<Arc<Capacity>> {
-        self.caller(caller).capacity.clone()
-    }
-
     /// The capacities of this caller, or of all.
     pub(super) fn capacities(&self, of: Option<Key>) -> Vec<Arc<Capacity>> {
-        let capacity = |c: &CallerState| c.capacity.clone();
+        let capacity = |c: &CallerState| Arc::clone(&c.capacity);
         match of {
-            Some(caller) => self.capacity(caller).into_iter().collect(),
-            None => self
-                .callers
-                .iter()
-                .filter_map(|(_, c)| capacity(c))
-                .collect(),
+            Some(caller) => vec![capacity(self.caller(caller))],
+            None => self.callers.iter().map(|(_, c)| capacity(c)).collect(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Protocol: one event (a submission, a claim, an ending, a setting), then
 //! [`Core::decide`] until it has nothing more to say; then the owner, its lock
-//! released, starts the workers in `to_start` and disposes of `ended`.
+//! released, does what is left [to do](Todo).
 //!
 //! Invariants:
 //! 1. A task that waits is in the backlog, with its timer, or with its entry if it is a
@@ -35,7 +35,7 @@ use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
-use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting};
+use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, seat};
 use super::tokens::Tokens;
 
 /// How a caller or a scheduler ends.
@@ -59,7 +59,7 @@ impl fmt::Display for How {
 
 pub(crate) struct Core<J> {
     /// Tells its names from those of others.
-    number: u64,
+    pub(crate) number: u64,
     pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
     /// By lane: whose it is.
@@ -94,17 +94,32 @@ pub(crate) struct Core<J> {
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
-    /// Workers to be started by the owner.
-    pub(crate) to_start: Vec<u32>,
-    /// Tasks that ended without running, for the owner to log and drop.
-    pub(crate) ended: Vec<Ended<J>>,
-    /// Capacities with new room that somebody waits for: for the owner to serve them.
-    pub(super) freed: Vec<Arc<Capacity>>,
+    pub(crate) todo: Todo<J>,
     /// Somebody waits for nothing but tasks that workers have, or for room.
     pub(super) pressing: bool,
     /// Rows are made for the log.
     pub(super) rows: bool,
     pub(super) clock: Clock<Later<J>>,
+}
+
+/// What is left to the owner, its lock released.
+pub(crate) struct Todo<J> {
+    /// Workers to be started.
+    pub(crate) to_start: Vec<u32>,
+    /// Tasks that ended without running, to be logged and dropped.
+    pub(crate) ended: Vec<Ended<J>>,
+    /// Capacities with new room that somebody waits for, to be served.
+    pub(super) freed: Vec<Arc<Capacity>>,
+}
+
+impl<J> Default for Todo<J> {
+    fn default() -> Self {
+        Self {
+            to_start: Vec::new(),
+            ended: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
 }
 
 impl<J: Body> Core<J> {
@@ -134,9 +149,7 @@ impl<J: Body> Core<J> {
             stalls: Stalls::default(),
             start_failures: 0,
             start_error: None,
-            to_start: Vec::new(),
-            ended: Vec::new(),
-            freed: Vec::new(),
+            todo: Todo::default(),
             pressing: false,
             rows: true,
             clock: Clock::new(),
@@ -150,8 +163,9 @@ impl<J: Body> Core<J> {
         name: Arc<str>,
         options: &CallerOptions,
     ) -> Result<Key, OutOfRange> {
+        let capacity = Arc::new(Capacity::new(options.capacity)?);
         let lane = self.backlog.add_lane(options.weight, options.cap)?;
-        let caller = CallerState::new(name, lane, options);
+        let caller = CallerState::new(name, lane, capacity, options);
         let caller = self.callers.insert(caller);
         self.set_caller_of(lane, caller);
         Ok(caller)
@@ -171,16 +185,13 @@ impl<J: Body> Core<J> {
         self.by_lane[lane.index() as usize]
     }
 
-    /// A handle of the caller is gone. With the last one it takes no more, and is
-    /// forgotten with its last task.
-    pub(crate) fn remove_handle(&mut self, caller: Key, now: Duration) {
-        if let Some(c) = self.callers.get_mut(caller) {
-            c.handles -= 1;
-            if c.handles == 0 {
-                c.release();
-                self.cancel_capped(caller, now);
-            }
-        }
+    /// All handles of the caller are gone: it takes no more, and is forgotten with its last
+    /// task.
+    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
+        let c = self.caller_mut(caller);
+        c.has_handles = false;
+        c.release();
+        self.cancel_capped(caller, now);
         self.reap_caller(caller);
     }
 
@@ -199,15 +210,20 @@ impl<J: Body> Core<J> {
         self.backlog.add_group(lane, limit, level)
     }
 
-    pub(super) fn name_of(&self, key: GroupKey) -> GroupId {
+    pub(crate) fn name_of(&self, key: GroupKey) -> GroupId {
         let scheduler = self.number;
         GroupId { scheduler, key }
     }
 
+    /// What is called so here; it may be gone.
+    pub(crate) fn key_of(&self, id: GroupId) -> Option<GroupKey> {
+        (id.scheduler == self.number).then_some(id.key)
+    }
+
     /// One owner more of a group of this scheduler: its caller, who is still there.
     pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
-        let of_ours = (id.scheduler == self.number).then_some(id.key);
-        let lane = of_ours.and_then(|group| self.backlog.lane_of(group));
+        let group = self.key_of(id);
+        let lane = group.and_then(|group| self.backlog.lane_of(group));
         let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
         let caller = caller.filter(|&&caller| self.callers.get(caller).is_some());
         let caller = *caller.ok_or(Stale)?;
@@ -227,11 +243,7 @@ impl<J: Body> Core<J> {
     #[must_use]
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
         self.workers.rest(n);
-        let index = n as usize;
-        if self.idle_wakers.len() <= index {
-            self.idle_wakers.resize(index + 1, None);
-        }
-        std::mem::replace(&mut self.idle_wakers[index], waker)
+        std::mem::replace(seat(&mut self.idle_wakers, n), waker)
     }
 
     /// Worker `n` leaves.
@@ -326,7 +338,7 @@ impl<J: Body> Core<J> {
                 return false;
             }
             match self.next_action() {
-                Some(Action::Start(n)) => self.to_start.push(n),
+                Some(Action::Start(n)) => self.todo.to_start.push(n),
                 Some(Action::Wake(n)) => self.wake(n, wakes),
                 None => break,
             }
@@ -356,8 +368,7 @@ impl<J: Body> Core<J> {
     }
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        let waker = self.idle_wakers.get_mut(n as usize).and_then(Option::take);
-        wakes.extend(waker);
+        wakes.extend(seat(&mut self.idle_wakers, n).take());
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {
@@ -372,7 +383,7 @@ impl<J: Body> Core<J> {
         let Some(c) = self.callers.get(caller) else {
             return;
         };
-        if c.handles == 0 && c.unfinished() == 0 {
+        if !c.has_handles && c.unfinished() == 0 {
             let lanes = [Some(c.lane), c.woken_lane];
             self.callers.remove(caller);
             for lane in lanes.into_iter().flatten() {

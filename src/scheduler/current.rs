@@ -6,10 +6,12 @@ use std::task::Waker;
 use crate::slab::Key;
 use crate::sync::{Arc, per_thread};
 use crate::trace;
+use crate::wait::WakeBatch;
 
 use super::outcome::TaskId;
 use super::shared::Shared;
 use super::stall::Target;
+use super::state::State;
 use super::task_state::Tag;
 use super::tokens::CancelToken;
 
@@ -171,19 +173,14 @@ pub(super) fn block(
     waker: &Waker,
     has_come: impl FnOnce() -> bool,
 ) {
-    if let Some((task, n)) = current_task(shared) {
-        let blocked = shared.with_state(|state, wakes, _| {
-            let core = state.exact(wakes);
-            let blocked = !has_come();
-            if blocked {
-                core.block(n, targets, waker);
-            }
-            blocked.then(|| core.label_on(n))
-        });
-        if let Some(label) = blocked {
-            trace::task_blocked(task.get(), label.as_deref(), n);
+    of_current(shared, trace::task_blocked, |state, wakes, n| {
+        let core = state.exact(wakes);
+        let blocked = !has_come();
+        if blocked {
+            core.block(n, targets, waker);
         }
-    }
+        blocked
+    });
 }
 
 /// Whether the wait of the task that the calling thread runs is to give up.
@@ -193,24 +190,33 @@ pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
 
 /// That wait was told to give up, and cannot.
 pub(super) fn keep_on(shared: &Arc<Shared>) {
-    if let Some((task, n)) = current_task(shared) {
-        let label = shared.with_state(|state, _, _| {
-            state.core.stalls.keep_on(n);
-            state.core.label_on(n)
-        });
-        trace::task_stalled(task.get(), label.as_deref(), n);
-    }
+    of_current(shared, trace::task_stalled, |state, _, n| {
+        state.core.stalls.keep_on(n);
+        true
+    });
 }
 
 /// The calling thread is awake again.
 pub(super) fn unblock(shared: &Arc<Shared>) {
+    of_current(shared, trace::task_stalled, |state, _, n| {
+        state.core.stalls.unblock(n)
+    });
+}
+
+/// One event, if the calling thread runs a task of this scheduler; of which is told, if `f` says
+/// so.
+fn of_current(
+    shared: &Arc<Shared>,
+    tell: fn(u64, Option<&str>, u32),
+    f: impl FnOnce(&mut State, &mut WakeBatch, u32) -> bool,
+) {
     if let Some((task, n)) = current_task(shared) {
-        let stalled = shared.with_state(|state, _, _| {
-            let core = &mut state.core;
-            core.stalls.unblock(n).then(|| core.label_on(n))
+        let told = shared.with_state(|state, wakes, _| {
+            let tells = f(state, wakes, n);
+            tells.then(|| state.core.label_on(n))
         });
-        if let Some(label) = stalled {
-            trace::task_stalled(task.get(), label.as_deref(), n);
+        if let Some(label) = told {
+            tell(task.get(), label.as_deref(), n);
         }
     }
 }

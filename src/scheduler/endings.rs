@@ -27,16 +27,16 @@ impl<J: Body> Core<J> {
     ) {
         self.workers.finished(n);
         self.set_running(n, None);
-        self.end(tag, (1, true, &[]), ending, now, wakes);
+        self.end(tag, (1, tag.frees().as_slice()), ending, now, wakes);
     }
 
     /// A running task ended, whatever its worker does now, or so many of one claim that ended
-    /// well; `held`: with what it held. These groups are `free` after that.
+    /// well. These groups are `free` after that.
     #[inline]
     pub(super) fn end(
         &mut self,
         tag: Tag,
-        (tasks, held, free): (u32, bool, &[GroupKey]),
+        (tasks, free): (u32, &[GroupKey]),
         ending: Ending,
         now: Duration,
         wakes: &mut WakeBatch,
@@ -54,12 +54,11 @@ impl<J: Body> Core<J> {
         }
         let InFlight { lane, group, tier } = holds;
         match group {
-            Some(group) if held => self.backlog.complete(group, tier),
-            Some(_) => {}
+            _ if tag.future.is_some() => self.backlog.finish(holds),
             None => self.backlog.complete_alone(lane, tier, tasks),
-        }
-        if !free.is_empty() {
-            self.backlog.complete_each(lane, tier, free);
+            // The next has taken it over.
+            Some(_) if free.is_empty() => {}
+            Some(_) => self.backlog.complete_each(lane, tier, free),
         }
         let caller = self.caller_of(lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {
@@ -108,11 +107,9 @@ impl<J: Body> Core<J> {
             self.ended_so_far.count(id, how, tasks);
         }
         let c = self.callers.get_mut(caller).expect(HELD);
-        if let Some(capacity) = c.capacity.as_ref().filter(|_| how.is_some()) {
-            // There before anybody is told; who waits for it is served after the lock.
-            if capacity.put(tasks as usize) {
-                self.freed.push(Arc::clone(capacity));
-            }
+        // There before anybody is told; who waits for it is served after the lock.
+        if how.is_some() && c.capacity.put(tasks as usize) {
+            self.todo.freed.push(Arc::clone(&c.capacity));
         }
         if c.ended(id, how, tasks) {
             self.end_epoch(caller, wakes);

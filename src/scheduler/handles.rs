@@ -130,7 +130,11 @@ impl<'a> Place<'a> {
 ///
 /// A clone is another handle of the same caller. Dropping the last one releases it: it
 /// takes no more, and what it submitted is still done.
-pub struct Caller {
+#[derive(Clone)]
+pub struct Caller(pub(super) Arc<Registration>);
+
+/// A caller that stays, as somebody has a handle of it.
+pub(super) struct Registration {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) capacity: Arc<Capacity>,
@@ -146,11 +150,16 @@ impl Caller {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
-        let mut state = self.shared.state.lock();
-        let key = state.core.add_group(self.key, limit.into(), level)?;
+        let mut state = self.0.shared.state.lock();
+        let key = state.core.add_group(self.0.key, limit.into(), level)?;
         let id = state.core.name_of(key);
         drop(state);
-        Ok(Group::new(&self.shared, self.key, id, Some(Row::default())))
+        Ok(Group::new(
+            &self.0.shared,
+            self.0.key,
+            id,
+            Some(Row::default()),
+        ))
     }
 
     /// Waits for all that this caller has submitted since its last successful
@@ -164,7 +173,7 @@ impl Caller {
     /// [`SyncError`]: nothing outstanding, another synchronize under way, or
     /// stalled.
     pub fn synchronize(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
-        Wait::new(Synchronize::new(&self.shared, self.key, false))
+        Wait::new(Synchronize::new(&self.0.shared, self.0.key, false))
     }
 
     /// As [`synchronize`](Self::synchronize), where nothing to wait for is no mistake:
@@ -174,7 +183,7 @@ impl Caller {
     ///
     /// As there, but for [`NothingOutstanding`](SyncError::NothingOutstanding).
     pub fn synchronize_all(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
-        Wait::new(Synchronize::new(&self.shared, self.key, true))
+        Wait::new(Synchronize::new(&self.0.shared, self.0.key, true))
     }
 
     /// Takes no more tasks, and waits for those that were taken; with
@@ -190,7 +199,12 @@ impl Caller {
     ///
     /// [`Stalled`] as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<impl Op<Output = Result<Summary, Stalled>>> {
-        Wait::new(Drained::new(&self.shared, Some(self.key), how, identity))
+        Wait::new(Drained::new(
+            &self.0.shared,
+            Some(self.0.key),
+            how,
+            identity,
+        ))
     }
 
     /// Cancels all that it has submitted and that has not started, and its futures
@@ -202,7 +216,7 @@ impl Caller {
     /// O(all callers' tasks that are not due or await) too. It looks for them under the
     /// scheduler's lock and cancels a few at a time; meanwhile no task of any caller starts.
     pub fn cancel_all(&self) {
-        self.shared.cancel_all(Some(self.key));
+        self.0.shared.cancel_all(Some(self.0.key));
     }
 
     /// Bumps the group of a task; a future that has begun, itself: its next poll.
@@ -211,7 +225,7 @@ impl Caller {
     ///
     /// [`Stale`] if the task has ended, or is of another scheduler.
     pub fn bump<R, E>(&self, task: &Task<R, E>, level: u8) -> Result<(), Stale> {
-        match Arc::ptr_eq(&task.shared, &self.shared) {
+        match Arc::ptr_eq(&task.shared, &self.0.shared) {
             true => task.bump(level),
             false => Err(Stale),
         }
@@ -221,7 +235,7 @@ impl Caller {
     /// [`capacity`](super::CallerOptions::capacity).
     #[must_use]
     pub fn capacity(&self) -> Limit {
-        self.capacity.limit()
+        self.0.capacity.limit()
     }
 
     /// How many more it takes now, if it has a capacity. An ending counts as soon as it is
@@ -229,7 +243,7 @@ impl Caller {
     /// when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
-        self.capacity.available()
+        self.0.capacity.available()
     }
 
     /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
@@ -238,29 +252,18 @@ impl Caller {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn set_cap(&self, cap: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (key, cap) = (self.key, cap.into());
-        self.shared
+        let (key, cap) = (self.0.key, cap.into());
+        self.0
+            .shared
             .with_state(|state, wakes, _| state.exact(wakes).set_cap(key, cap))
     }
 }
 
-impl Clone for Caller {
-    fn clone(&self) -> Self {
-        self.shared.state.lock().core.caller_mut(self.key).handles += 1;
-        Self {
-            shared: Arc::clone(&self.shared),
-            key: self.key,
-            capacity: Arc::clone(&self.capacity),
-            may_post: Arc::clone(&self.may_post),
-        }
-    }
-}
-
-impl Drop for Caller {
+impl Drop for Registration {
     fn drop(&mut self) {
         let key = self.key;
         self.shared
-            .with_state(|state, _, now| state.core.remove_handle(key, now));
+            .with_state(|state, _, now| state.core.remove_handles(key, now));
     }
 }
 
@@ -268,8 +271,8 @@ impl fmt::Debug for Caller {
     /// With its name, if nobody has the scheduler's lock just then.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Caller");
-        let state = self.shared.state.try_lock();
-        if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.key).name)) {
+        let state = self.0.shared.state.try_lock();
+        if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.0.key).name)) {
             out.field("name", &name);
         }
         out.finish_non_exhaustive()

@@ -21,7 +21,6 @@
 //! 2. Workers are told to leave for good only when nothing is in `timers`.
 //! 3. Nothing stays in `timers` of a scheduler that is closed and whose time nobody keeps.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::slab::Key;
@@ -76,9 +75,9 @@ impl<J: Body> Core<J> {
         true
     }
 
-    /// It is `now`: what is due arrives. The callers whose tasks those are.
-    pub(crate) fn advance(&mut self, now: Duration) -> BTreeSet<Key> {
-        let mut callers = BTreeSet::new();
+    /// It is `now`: what is due arrives. Whether some of it undercuts its caller's open tier.
+    pub(crate) fn advance(&mut self, now: Duration) -> bool {
+        let mut undercuts = false;
         let time = self.clock.time(now);
         self.clock.timers.advance(time);
         while let Some((_, later)) = self.clock.timers.due() {
@@ -92,9 +91,9 @@ impl<J: Body> Core<J> {
             self.arrive(caller, task, placing, now);
             let pinned = placing.group.into_iter();
             pinned.for_each(|group| self.backlog.unpin(group));
-            callers.insert(caller);
+            undercuts |= self.is_undercut(caller);
         }
-        callers
+        undercuts
     }
 
     /// When the next task is due that is not yet.

@@ -24,10 +24,8 @@ pub(super) struct Ran {
     /// That of the first, but for the number, which is the last one's.
     pub(super) tag: Tag,
     pub(super) tasks: u32,
-    /// How many groups are [free](Local::groups) since, beside that of the tag.
+    /// How many groups are [free](Local::groups) since.
     pub(super) groups: u32,
-    /// The second, or the task that runs, has taken over what the first held.
-    pub(super) handed_on: bool,
     pub(super) went: Went,
     pub(super) start: Duration,
     pub(super) end: Duration,
@@ -41,7 +39,6 @@ impl Ran {
             tag,
             tasks: 1,
             groups: 0,
-            handed_on: false,
             went: Went::Ended(Ending::Ok),
             start,
             end: start,
@@ -136,24 +133,25 @@ impl Local {
         let next = self.waiting.front_mut();
         let (joins, takes_over) = next.as_ref().map_or((false, false), |next| next.goes_on());
         let is_plain = ran.is_plain();
+        let free = ran.tag.frees().filter(|_| !takes_over);
+        let groups = u32::from(free.is_some());
         match self.past.last_mut().filter(|_| self.joins && is_plain) {
             Some(before) => {
                 before.tasks += 1;
                 before.tag.id = ran.tag.id;
-                if let Some(free) = ran.tag.holds.group.filter(|_| !takes_over) {
-                    before.groups += 1;
-                    self.groups.push(free);
-                }
+                before.groups += groups;
             }
             None => {
                 let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-                let handed_on = takes_over;
                 self.past.push(Ran {
-                    handed_on,
+                    groups,
                     went,
                     ..*ran
                 });
             }
+        }
+        if let Some(free) = free {
+            self.groups.push(free);
         }
         self.joins = joins && is_plain;
         let next = next?;

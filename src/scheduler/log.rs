@@ -5,14 +5,12 @@
 //! worker is told before its end counts, but for one that is refused.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
 use crate::backlog::GroupKey;
 use crate::sync::Arc;
-use crate::wait::drop_quietly;
 
 use super::outcome::{Ending, Run, TaskId};
 
@@ -52,15 +50,6 @@ impl Log for Sender<Record> {
             Event::Queued(_) | Event::Started { .. } => true,
         }
     }
-}
-
-/// Tells the log, whatever that does; false if the event is lost.
-pub(super) fn tell(log: &dyn Log, event: Event) -> bool {
-    let told = catch_unwind(AssertUnwindSafe(|| log.tell(event)));
-    told.unwrap_or_else(|payload| {
-        drop_quietly(payload);
-        false
-    })
 }
 
 /// What happened to a task. Of one task they are told in this order, and each once; one that is
@@ -135,18 +124,6 @@ pub struct Record {
     pub ended: Duration,
     /// How it ended.
     pub ending: Ending,
-}
-
-impl Record {
-    /// Of a task that is cancelled.
-    pub(super) fn unrun(task: TaskInfo, ended: Duration) -> Self {
-        Self {
-            task,
-            run: None,
-            ended,
-            ending: Ending::Cancelled,
-        }
-    }
 }
 
 /// Names a group: a copyable name that keeps nothing, and that no other group ever has, of this

@@ -10,9 +10,6 @@ use std::time::Duration;
 pub struct TaskId(pub(crate) u64);
 
 impl TaskId {
-    /// No task comes after it.
-    pub(crate) const LAST: Self = Self(u64::MAX);
-
     /// The number itself.
     #[must_use]
     pub fn get(self) -> u64 {

@@ -102,9 +102,9 @@ impl Performance<'_> {
                 self.ran.end = self.shared.origin.elapsed();
                 self.ran.went = Went::Suspended(job, woken);
             }
-            Course::Spent => {
+            Course::Spent(of) => {
                 self.ended(Ending::Ok);
-                self.kept.bodies.put(job);
+                self.kept.bodies.put(of, job);
             }
             Course::Ended(ending) => {
                 // What nobody asks for goes here, while the task is not reported: where

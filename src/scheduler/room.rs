@@ -93,12 +93,12 @@ impl Caller {
             },
         );
         steps.on_pause = |(caller, _), pause| caller.waits_for_room(pause);
-        Sending::wait(&self.capacity, 1, ((self, place), task), steps)
+        Sending::wait(&self.0.capacity, 1, ((self, place), task), steps)
     }
 
     /// Whether a wait for room gives up: the rule of `stall`.
     fn waits_for_room(&self, pause: Pause<'_>) -> bool {
-        let shared = &self.shared;
+        let shared = &self.0.shared;
         match pause {
             // From then on each ending is told at once.
             Pause::Waits => {
@@ -107,7 +107,7 @@ impl Caller {
                     .read_exact(|state| worker.is_some_and(|n| state.core.stalls.is_stalled(n)));
             }
             Pause::Sleeps(ticket, waker) => {
-                let room = Target::Room(self.key, ticket);
+                let room = Target::Room(self.0.key, ticket);
                 block(shared, vec![room], waker, || false);
             }
             Pause::Over => unblock(shared),

@@ -227,12 +227,12 @@ impl Op for &mut End<'_> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let returned = self.borrows.poll(cx);
-        let shared = &self.caller.shared;
+        let shared = &self.caller.0.shared;
         if returned.is_ready() || !is_stalled(shared) {
             return returned;
         }
         // Those that run still borrow: it waits on for these, and cannot give up.
-        *self.stalled |= shared.cancel_scope(self.caller.key, self.borrows);
+        *self.stalled |= shared.cancel_scope(self.caller.0.key, self.borrows);
         keep_on(shared);
         self.borrows.poll(cx)
     }
@@ -244,11 +244,11 @@ impl Op for &mut End<'_> {
     fn block(&mut self, waker: &Waker) {
         let target = Target::Borrows(Arc::clone(self.borrows));
         let are_over = || self.borrows.are_over();
-        block(&self.caller.shared, vec![target], waker, are_over);
+        block(&self.caller.0.shared, vec![target], waker, are_over);
     }
 
     fn unblock(&mut self) {
-        unblock(&self.caller.shared);
+        unblock(&self.caller.0.shared);
     }
 }
 

@@ -1,24 +1,22 @@
 //! The one lock of a scheduler, and what is done after each event.
 
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Arc, Tally};
 use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::borrows::Borrows;
-use super::cell::Job;
-use super::core::How;
-use super::log::{Event, Log, tell};
+use super::core::{How, Todo};
+use super::local_queue::Work;
+use super::log::{Event, Log};
 use super::outcome::Ending;
 use super::pool::Host;
 use super::state::State;
 use super::submissions::Submissions;
-use super::task_state::{Body, Ended, Location};
+use super::task_state::{Ended, Location, Waiting};
 
 pub(super) struct Shared {
     pub(super) state: Guarded<State>,
@@ -59,7 +57,7 @@ impl Shared {
         // Declared first, so that it is dropped last, also on unwinding.
         let mut aftermath = Aftermath {
             shared: self,
-            rest: None,
+            todo: Vec::new(),
         };
         let mut session = session;
         let now = self.origin.elapsed();
@@ -93,7 +91,7 @@ impl Shared {
     pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
         let mut aftermath = Aftermath {
             shared: self,
-            rest: None,
+            todo: Vec::new(),
         };
         let mut session = self.state.lock();
         let now = self.origin.elapsed();
@@ -124,11 +122,13 @@ impl Shared {
             |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
         let (last, holds) = self.with_state(begin);
         loop {
-            let these = self.with_state(|state, _, _| state.core.waiting_up_to(last, of));
+            let these = self.with_state(|state, _, _| {
+                let core = &state.core;
+                core.find_waiting(of, |task, _| task.id() <= last)
+            });
             if these.is_empty() {
                 break;
             }
-            let these: Vec<_> = these.into_iter().map(|(.., at)| at).collect();
             self.cancel_these(&these);
             // Who was bumped meanwhile is found elsewhere.
         }
@@ -151,11 +151,9 @@ impl Shared {
     /// Cancels those of a caller's tasks that have not begun and borrow from this scope: whether
     /// there were any.
     pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
-        let mut these = Vec::new();
-        self.read_exact(|state| {
-            state.core.each_waiting(Some(of), |task, _, _, at| {
-                these.extend(task.job.is_of_scope(scope).then_some(at));
-            });
+        let these = self.read_exact(|state| {
+            let core = &state.core;
+            core.find_waiting(Some(of), |task, _| task.job.is_of_scope(scope))
         });
         self.cancel_these(&these);
         !these.is_empty()
@@ -185,10 +183,15 @@ impl Shared {
 
     /// Tells the log, if there is one.
     pub(super) fn tell(&self, event: Event) {
-        if let Some(log) = &self.log
-            && !tell(&**log, event)
-        {
-            self.lost.count();
+        let Some(log) = &self.log else {
+            return;
+        };
+        match catch_unwind(AssertUnwindSafe(|| log.tell(event))) {
+            Ok(true) => {}
+            lost => {
+                drop_quietly(lost);
+                self.lost.count();
+            }
         }
     }
 }
@@ -200,46 +203,33 @@ impl RefUnwindSafe for Shared {}
 /// What is left to do when the lock has been released.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
-    rest: Option<Box<Rest>>,
-}
-
-#[derive(Default)]
-struct Rest {
-    to_start: Vec<u32>,
-    ended: Vec<Ended<Arc<dyn Job>>>,
-    freed: Vec<Arc<Capacity>>,
+    todo: Vec<Todo<Work>>,
 }
 
 impl Aftermath<'_> {
-    /// Under the lock.
+    /// Under the lock. Taken whole: many may be skipped at once, and the room they took is
+    /// given back.
     #[inline]
     fn take_from(&mut self, state: &mut State) {
-        let follows = !state.core.to_start.is_empty() || !state.core.ended.is_empty();
-        if follows || !state.core.freed.is_empty() {
-            self.take(state);
+        let Todo {
+            to_start,
+            ended,
+            freed,
+        } = &state.core.todo;
+        if !(to_start.is_empty() && ended.is_empty() && freed.is_empty()) {
+            self.todo.push(std::mem::take(&mut state.core.todo));
         }
     }
 
     #[cold]
-    fn take(&mut self, state: &mut State) {
-        let rest = self.rest.get_or_insert_default();
-        rest.to_start.append(&mut state.core.to_start);
-        rest.freed.append(&mut state.core.freed);
-        // Taken whole: many may be skipped at once, and the room they took is
-        // given back.
-        rest.ended
-            .append(&mut std::mem::take(&mut state.core.ended));
-    }
-
-    #[cold]
-    fn follow(&mut self, rest: Rest) {
-        for capacity in rest.freed {
+    fn follow(&self, todo: Todo<Work>) {
+        for capacity in todo.freed {
             capacity.serve();
         }
-        for n in rest.to_start {
+        for n in todo.to_start {
             (self.shared.start)(self.shared, n);
         }
-        for ended in rest.ended {
+        for ended in todo.ended {
             let Ended {
                 tag, job, ending, ..
             } = ended;
@@ -259,8 +249,9 @@ impl Aftermath<'_> {
 impl Drop for Aftermath<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(rest) = self.rest.take() {
-            self.follow(*rest);
+        if !self.todo.is_empty() {
+            let todo = std::mem::take(&mut self.todo);
+            todo.into_iter().for_each(|todo| self.follow(todo));
         }
     }
 }
@@ -268,14 +259,11 @@ impl Drop for Aftermath<'_> {
 impl Drop for Shared {
     /// What was never run, or nobody can wake, goes with the last handle.
     fn drop(&mut self) {
-        let jobs = self.state.lock().core.waiting_jobs();
-        jobs.iter()
-            .for_each(|job| drop_quietly(job.end_unrun(Ending::Cancelled, None)));
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        let mut jobs = Vec::new();
+        let each = |task: &Waiting<Work>, _, _, _| jobs.push(Arc::clone(&task.job));
+        self.state.lock().core.each_waiting(None, each);
+        for job in jobs {
+            drop_quietly(job.end_unrun(Ending::Cancelled, None));
+        }
     }
 }

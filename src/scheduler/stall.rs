@@ -14,7 +14,7 @@ use super::borrows::Borrows;
 use super::outcome::TaskId;
 
 /// What a task waits for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(crate) enum Target {
     /// A task's outcome.
     Task(TaskId),
@@ -30,7 +30,6 @@ pub(crate) enum Target {
     Borrows(Arc<Borrows>),
 }
 
-#[derive(Debug)]
 struct Blocked {
     worker: u32,
     /// One of them suffices.
@@ -44,7 +43,7 @@ struct Blocked {
 }
 
 /// The workers whose task is blocked, in order of blocking.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {

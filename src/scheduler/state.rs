@@ -53,7 +53,7 @@ use super::core::Core;
 use super::local_queue::{LocalQueue, Ran, Went, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
-use super::task_state::{Claimed, Location, Started};
+use super::task_state::{Claimed, Location, Started, seat};
 
 const PATIENCE: u64 = 2;
 
@@ -130,10 +130,8 @@ impl State {
 
     #[inline(never)]
     fn advance_timers(&mut self, now: Duration, wakes: &mut WakeBatch) {
-        for caller in self.core.advance(now) {
-            if self.core.is_undercut(caller) {
-                self.exact(wakes);
-            }
+        if self.core.advance(now) {
+            self.exact(wakes);
         }
     }
 
@@ -178,7 +176,9 @@ impl State {
             }
             local.running = None;
         } else {
-            report(&mut self.core, n, [ran], &[], wakes);
+            let free = ran.tag.frees();
+            ran.groups = u32::from(free.is_some());
+            report(&mut self.core, n, [ran], free.as_slice(), wakes);
         }
         self.set_cleared(n);
         self.core.workers.finished(n);
@@ -263,11 +263,7 @@ impl State {
     }
 
     fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
-        let index = n as usize;
-        if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, WorkerQueue::default);
-        }
-        Arc::clone(&self.queues[index].queue)
+        Arc::clone(&seat(&mut self.queues, n).queue)
     }
 
     fn is_filled(&self, n: u32) -> bool {
@@ -344,8 +340,7 @@ fn report(
             Went::Ended(ending) => {
                 let (free, others) = groups.split_at(ran.groups as usize);
                 groups = others;
-                let these = (ran.tasks, !ran.handed_on, free);
-                core.end(tag, these, ending, end, wakes);
+                core.end(tag, (ran.tasks, free), ending, end, wakes);
             }
             Went::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);

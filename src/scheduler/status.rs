@@ -227,10 +227,7 @@ impl<J: Body> Core<J> {
             name: c.name.clone(),
             unfinished: c.unfinished(),
             running: self.backlog.lane(c.lane).in_use,
-            capacity: c
-                .capacity
-                .as_ref()
-                .map_or(Limit::Unlimited, |capacity| capacity.limit()),
+            capacity: c.capacity.limit(),
             open_tier: self.open_tier(c),
             skips_above: c.skip_above,
             released: c.released,

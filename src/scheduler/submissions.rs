@@ -85,7 +85,7 @@ impl Submissions {
     #[inline]
     pub(super) fn post(
         &self,
-        to: To<'_, impl Fn() -> Placing>,
+        to: &To<'_>,
         batch: &mut impl Batch,
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
@@ -99,7 +99,7 @@ impl Submissions {
         }
         let List { rows, bodies, .. } = &mut *list;
         if let Some(jobs) = batch.fill(bodies) {
-            return Ok(rows.put(&to, jobs, now()));
+            return Ok(rows.put(to, jobs, now()));
         }
         // The allocator is asked under no lock.
         list.wants_bodies = true;
@@ -107,7 +107,7 @@ impl Submissions {
         let jobs = batch.make();
         let list = &mut *self.0.lock();
         match has_room(list) {
-            true => Ok(list.rows.put(&to, jobs.into_iter(), now())),
+            true => Ok(list.rows.put(to, jobs.into_iter(), now())),
             false => Err(jobs),
         }
     }
@@ -196,7 +196,7 @@ impl Rows {
     #[inline(always)]
     fn put(
         &mut self,
-        to: &To<'_, impl Fn() -> Placing>,
+        to: &To<'_>,
         jobs: impl ExactSizeIterator<Item = Work>,
         queued: Option<Duration>,
     ) -> (TaskId, Option<Duration>) {
@@ -208,7 +208,7 @@ impl Rows {
             let task = Waiting::new(self.last, to.kind, at, job);
             match (to.row, self.posted.last_mut()) {
                 (Some(row), _) => self.put_in_group(row, to, task),
-                (None, Some(last)) if !to.bumped && last.takes(to.caller) => last.push(task),
+                (None, Some(last)) if !to.is_bumped() && last.takes(to.caller) => last.push(task),
                 _ => self.posted.push(to.posted(task)),
             }
         }
@@ -217,8 +217,8 @@ impl Rows {
 
     /// Behind those of its group, if a bump does not set it apart.
     #[inline(never)]
-    fn put_in_group(&mut self, row: &Row, to: &To<'_, impl Fn() -> Placing>, task: Waiting<Work>) {
-        let others = row.get(self.number).filter(|_| !to.bumped);
+    fn put_in_group(&mut self, row: &Row, to: &To<'_>, task: Waiting<Work>) {
+        let others = row.get(self.number).filter(|_| !to.is_bumped());
         match others {
             Some(at) => self.posted[at].push(task),
             None => {
@@ -230,20 +230,23 @@ impl Rows {
 }
 
 /// Where tasks are to be posted.
-pub(super) struct To<'a, F> {
+pub(super) struct To<'a> {
     pub(super) caller: Key,
     /// If it is a group.
     pub(super) row: Option<&'a Row>,
-    pub(super) bumped: bool,
-    /// All that is said of it.
-    pub(super) placing: F,
+    pub(super) placing: Placing,
     pub(super) kind: Kind,
 }
 
-impl<F: Fn() -> Placing> To<'_, F> {
+impl To<'_> {
+    #[inline]
+    fn is_bumped(&self) -> bool {
+        self.placing.bump.is_some()
+    }
+
     #[inline]
     fn posted(&self, task: Waiting<Work>) -> Posted {
-        Posted::new(self.caller, (self.placing)(), task)
+        Posted::new(self.caller, self.placing, task)
     }
 }
 

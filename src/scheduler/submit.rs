@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::bodies::{Batch, Made, Solo};
-use super::cell::{Cell, Function, Job, Program};
-use super::handles::{Caller, Group, Place};
+use super::bodies::{Bare, Batch, Made};
+use super::cell::{Cell, Function, Job, Program, Solo};
+use super::handles::{Caller, Group, Place, Registration};
 use super::log::{Event, Record, TaskInfo};
-use super::outcome::TaskId;
+use super::outcome::{Ending, TaskId};
 use super::reject::{Reason, Rejected};
 use super::submissions::To;
 use super::task::Task;
@@ -90,7 +90,7 @@ impl Caller {
     ) -> Result<(), Rejected<P::Given>> {
         let solo = Solo::new(program, place.shared_label());
         let kind = Kind::of(&solo, false);
-        match self.submit(place, Some(solo), kind, None) {
+        match self.submit(place, Bare(once(solo)), kind, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -169,13 +169,13 @@ impl Caller {
             return Ok(());
         };
         let kind = Kind::of(first, false);
-        let submitted = self.submit(place, solos.into_iter(), kind, None);
+        let submitted = self.submit(place, Bare(solos.into_iter()), kind, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
     fn handle<P: Program>(&self, id: TaskId, queued: Duration, gift: Arc<Cell<P>>) -> TaskOf<P> {
         Task {
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(&self.0.shared),
             id,
             queued,
             gift,
@@ -192,8 +192,9 @@ impl Caller {
         kind: Kind,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
+        let Registration { shared, key, .. } = &*self.0;
         let mut permits = room;
-        if permits.is_none() && self.capacity.is_limited() {
+        if permits.is_none() && self.0.capacity.is_limited() {
             match self.take_room(batch.len()) {
                 Ok(taken) => permits = Some(taken),
                 Err(reason) => return Err((reason.into(), batch.make())),
@@ -201,12 +202,12 @@ impl Caller {
         }
         let mut is_plain = place.placing.is_plain();
         if let Some(Group(g)) = place.group {
-            if g.caller != self.key || !Arc::ptr_eq(&g.shared, &self.shared) {
+            if g.caller != *key || !Arc::ptr_eq(&g.shared, shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
             }
             is_plain &= g.row.is_some();
         }
-        let is_plain = is_plain && self.shared.log.is_none();
+        let is_plain = is_plain && shared.log.is_none();
         let posted = match is_plain {
             true => self.post(place, &mut batch, kind),
             false => Err(batch.make()),
@@ -221,10 +222,10 @@ impl Caller {
 
     /// Room for so many, also that of tasks whose endings only their workers know.
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
-        match self.capacity.take(tasks) {
+        match self.0.capacity.take(tasks) {
             Err(SendReason::Full) => {
-                self.shared.read_exact(|_| ());
-                self.capacity.take(tasks)
+                self.0.shared.read_exact(|_| ());
+                self.0.capacity.take(tasks)
             }
             taken => taken,
         }
@@ -238,17 +239,16 @@ impl Caller {
         batch: &mut impl Batch,
         kind: Kind,
     ) -> Result<Name, Vec<Arc<dyn Job>>> {
-        let shared = &self.shared;
+        let (shared, may_post) = (&*self.0.shared, &*self.0.may_post);
         let now = move || kind.is_named().then(|| shared.origin.elapsed());
-        let may_post = || self.may_post.load(Relaxed);
+        let may_post = || may_post.load(Relaxed);
         let to = To {
-            caller: self.key,
+            caller: self.0.key,
             row: place.group.and_then(|Group(group)| group.row.as_ref()),
-            bumped: place.placing.bump.is_some(),
-            placing: move || place.placing,
+            placing: place.placing,
             kind,
         };
-        let posted = shared.submissions.post(to, batch, now, may_post);
+        let posted = shared.submissions.post(&to, batch, now, may_post);
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
@@ -260,14 +260,14 @@ impl Caller {
         kind: Kind,
         jobs: Vec<Arc<dyn Job>>,
     ) -> Result<Name, Refusal> {
-        if self.shared.log.is_none() {
+        if self.0.shared.log.is_none() {
             return self.place_now(placing, kind, jobs, None);
         }
-        let announced = self.shared.with_state(|state, _, now| {
-            state.core.admits(self.key, &placing)?;
-            let first = state.core.announce(self.key, jobs.len() as u64);
+        let announced = self.0.shared.with_state(|state, _, now| {
+            state.core.admits(self.0.key, &placing)?;
+            let first = state.core.announce(self.0.key, jobs.len() as u64);
             state.core.underway += jobs.len() as u64;
-            let holds = state.core.would_hold(self.key, &placing);
+            let holds = state.core.would_hold(self.0.key, &placing);
             let label = jobs.first().and_then(|job| job.label());
             Ok(state.core.info(first, label, holds, now))
         });
@@ -280,11 +280,16 @@ impl Caller {
             id,
             ..first.clone()
         });
-        let tell = |event| self.shared.tell(event);
+        let tell = |event| self.0.shared.tell(event);
         infos.clone().map(Event::Queued).for_each(tell);
         let placed = self.place_now(placing, kind, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
-            let gone = infos.map(|task| Record::unrun(task, self.shared.origin.elapsed()));
+            let gone = infos.map(|task| Record {
+                task,
+                run: None,
+                ended: self.0.shared.origin.elapsed(),
+                ending: Ending::Cancelled,
+            });
             gone.map(Event::Ended).for_each(tell);
         }
         placed
@@ -299,29 +304,29 @@ impl Caller {
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
         let mut these = Vec::new();
-        let submitted = self.shared.with_state(|state, wakes, now| {
+        let submitted = self.0.shared.with_state(|state, wakes, now| {
             let core = &mut state.core;
             let (first, queued) = match announced {
                 Some(name) => name,
-                None => match core.admits(self.key, &placing) {
-                    Ok(()) => (core.announce(self.key, jobs.len() as u64), now),
+                None => match core.admits(self.0.key, &placing) {
+                    Ok(()) => (core.announce(self.0.key, jobs.len() as u64), now),
                     Err(reason) => return Err((reason, jobs)),
                 },
             };
             let alone = !core.has_workers();
             for (id, job) in (first.0..).map(TaskId).zip(jobs) {
                 let task = Waiting::new(id, kind, nanos(queued), job);
-                let at = core.place(self.key, placing, task, queued);
+                let at = core.place(self.0.key, placing, task, queued);
                 these.extend(alone.then_some(at));
                 if announced.is_some() {
                     core.underway -= 1;
                     // It has been meanwhile.
-                    if core.is_cancelled(id, self.key) {
+                    if core.is_cancelled(id, self.0.key) {
                         core.cancel(at, now);
                     }
                 }
             }
-            if core.is_undercut(self.key) {
+            if core.is_undercut(self.0.key) {
                 state.exact(wakes);
             }
             Ok((first, queued))
@@ -340,11 +345,11 @@ impl Caller {
         if these.is_empty() {
             return None;
         }
-        let state = self.shared.state.lock();
+        let state = self.0.shared.state.lock();
         if !state.core.calls_for_workers() || state.core.has_workers() {
             return None;
         }
-        self.shared.with_locked(state, false, |state, wakes, _| {
+        self.0.shared.with_locked(state, false, |state, wakes, _| {
             if !these.iter().all(|&at| state.core.waits(at)) {
                 return None;
             }
@@ -388,7 +393,7 @@ fn all<P: Program>((reason, jobs): Refusal) -> Rejected<Vec<P::Given>> {
 fn reclaim<P: Program>(job: Arc<dyn Job>) -> Option<P> {
     let job: Arc<dyn Any + Send + Sync> = job;
     match job.downcast::<Cell<P>>() {
-        Ok(cell) => cell.reclaim(),
+        Ok(cell) => cell.take(),
         Err(job) => job.downcast::<Solo<P>>().ok()?.take(),
     }
 }

@@ -55,20 +55,14 @@ impl Summary {
     /// Counts endings of so many tasks; none but those that end well end several at once.
     #[inline]
     pub(super) fn count(&mut self, id: TaskId, how: Ending, tasks: u32) {
-        match how {
-            Ending::Ok => self.ok += u64::from(tasks),
-            _ => self.count_unwell(id, how),
-        }
-    }
-
-    fn count_unwell(&mut self, id: TaskId, how: Ending) {
-        match how {
-            Ending::Ok => {}
-            Ending::Failed => self.failed += 1,
-            Ending::Panicked => self.panicked += 1,
-            Ending::Cancelled => self.cancelled += 1,
-            Ending::Skipped => self.skipped += 1,
-        }
+        let counter = match how {
+            Ending::Ok => &mut self.ok,
+            Ending::Failed => &mut self.failed,
+            Ending::Panicked => &mut self.panicked,
+            Ending::Cancelled => &mut self.cancelled,
+            Ending::Skipped => &mut self.skipped,
+        };
+        *counter += u64::from(tasks);
         if how.is_failure() {
             self.first_failure.get_or_insert(id);
         }

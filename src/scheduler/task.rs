@@ -68,7 +68,7 @@ impl<R, E> Task<R, E> {
     ///
     /// [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
-        match self.outcome_of(self.gift.take()) {
+        match self.outcome_of(self.gift.slot().take()) {
             Poll::Ready(outcome) => outcome.map(Some),
             Poll::Pending => Ok(None),
         }
@@ -106,7 +106,7 @@ impl<R, E> Task<R, E> {
     /// Where it is to be looked for, for who has taken the lock of the state since it was
     /// submitted.
     pub(super) fn location(&self) -> Location {
-        let location = self.gift.location();
+        let location = self.gift.slot().location();
         location.expect("what was posted was taken in")
     }
 
@@ -124,7 +124,7 @@ impl<R, E> Task<R, E> {
 
     fn poll_outcome(&self, cx: &mut Context<'_>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
         look_twice(cx, |current, spare| {
-            let gave = self.gift.take_or_wait(current, spare)?;
+            let gave = self.gift.slot().take_or_wait(current, spare)?;
             Some(self.outcome_of(gave))
         })
     }
@@ -135,7 +135,7 @@ impl<R, E> Task<R, E> {
     /// Whether it has ended; does not wait.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.gift.has_ended()
+        self.gift.slot().has_ended()
     }
 }
 
@@ -217,7 +217,6 @@ pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E
 type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 
 /// The wait of [`first`] and of [`Task::outcome`].
-#[derive(Debug)]
 pub struct First<'a, R, E, T> {
     tasks: &'a mut [Task<R, E>],
     gives: fn(usize, Outcome<R, E>) -> T,
@@ -255,7 +254,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     type Output = Result<T, OutcomeError>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        self.find(|task| task.outcome_of(task.gift.take()))
+        self.find(|task| task.outcome_of(task.gift.slot().take()))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
@@ -278,7 +277,10 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     }
 
     fn cancel(&mut self) {
-        let wakers = self.tasks.iter().filter_map(|task| task.gift.take_waker());
+        let wakers = self
+            .tasks
+            .iter()
+            .filter_map(|task| task.gift.slot().take_waker());
         wakers.for_each(drop_quietly);
     }
 

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Claim, GroupClaim, GroupKey, InFlight, Item, RunClaim, Spot};
+use crate::backlog::{Claim, GroupKey, InFlight, Item, Several, Spot};
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timer;
 
-use super::borrows::Borrows;
 use super::log::Record;
 use super::outcome::{Ending, Run, TaskId};
 
@@ -25,11 +24,6 @@ pub(crate) trait Body {
     /// What its task is called, for people.
     fn label(&self) -> Option<&Arc<str>> {
         None
-    }
-
-    /// Whether it has not begun, and borrows from this scope.
-    fn is_of_scope(&self, _: &Borrows) -> bool {
-        false
     }
 }
 
@@ -138,7 +132,7 @@ impl<J: Body> Waiting<J> {
     }
 
     #[inline]
-    pub(super) fn id(&self) -> TaskId {
+    pub(crate) fn id(&self) -> TaskId {
         TaskId(self.bits >> FLAGS)
     }
 
@@ -260,6 +254,13 @@ impl Tag {
             future: task.future(),
         }
     }
+
+    /// The group that is free when it has ended, if no other task takes that over. What a future
+    /// holds is known by its entry.
+    #[inline]
+    pub(super) fn frees(&self) -> Option<GroupKey> {
+        self.holds.group.filter(|_| self.future.is_none())
+    }
 }
 
 /// A task that a worker is to run.
@@ -300,10 +301,7 @@ impl<J: Body> Started<J> {
 /// several that nobody logs.
 pub(crate) enum Claimed<J> {
     One(Option<Claim<Waiting<J>>>, Option<Box<Record>>),
-    /// Tasks that are alone.
-    Run(RunClaim<Waiting<J>>),
-    /// Tasks of serial groups.
-    Groups(GroupClaim<Waiting<J>>),
+    Several(Several<Waiting<J>>),
 }
 
 impl<J: Body> Claimed<J> {
@@ -312,8 +310,7 @@ impl<J: Body> Claimed<J> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::One(claim, _) => claim.iter().len(),
-            Self::Run(run) => run.len(),
-            Self::Groups(groups) => groups.len(),
+            Self::Several(several) => several.len(),
         }
     }
 
@@ -322,8 +319,7 @@ impl<J: Body> Claimed<J> {
     pub(super) fn goes_on(&self) -> (bool, bool) {
         match self {
             Self::One(..) => (false, false),
-            Self::Run(run) => (run.has_begun(), false),
-            Self::Groups(groups) => (groups.has_begun(), groups.goes_on()),
+            Self::Several(several) => (several.has_begun(), several.goes_on()),
         }
     }
 
@@ -336,8 +332,7 @@ impl<J: Body> Claimed<J> {
                 let holds = claim.holds();
                 Some((claim.item, holds, record.take()))
             }
-            Self::Run(run) => Some((run.pop()?, run.holds(), None)),
-            Self::Groups(groups) => Some((groups.pop()?, groups.holds(), None)),
+            Self::Several(several) => Some((several.pop()?, several.holds(), None)),
         }
     }
 }
@@ -348,6 +343,16 @@ pub(super) struct Running {
     pub(super) tag: Tag,
     pub(super) label: Option<Arc<str>>,
     pub(super) start: Duration,
+}
+
+/// What is kept there for worker `n`.
+#[inline]
+pub(super) fn seat<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
+    let index = n as usize;
+    if all.len() <= index {
+        all.resize_with(index + 1, T::default);
+    }
+    &mut all[index]
 }
 
 /// A task that ended without a worker. It counts when it has been told and dropped.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Claim, InFlight, Spot};
+use crate::backlog::{Claim, InFlight};
 use crate::error::Stale;
 use crate::slab::Key;
 use crate::sync::Arc;
@@ -11,7 +11,7 @@ use super::core::Core;
 use super::log::{Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
 use super::task_state::{
-    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting,
+    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting, seat,
 };
 use super::tokens::CancelToken;
 
@@ -33,11 +33,7 @@ impl<J: Body> Core<J> {
     /// What worker `n` runs, for all that the core knows.
     #[inline]
     pub(super) fn set_running(&mut self, n: u32, running: Option<Running>) {
-        let index = n as usize;
-        if self.running.len() <= index {
-            self.running.resize_with(index + 1, || None);
-        }
-        self.running[index] = running;
+        *seat(&mut self.running, n) = running;
     }
 
     /// The log's row for a task that holds this, or would, and ends so; `None` if nobody keeps
@@ -109,21 +105,19 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The tasks that no worker has and that are not later than `last`, oldest first: of
-    /// this caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
-    pub(crate) fn waiting_up_to(
+    /// The tasks that no worker has and that are meant, with their tiers, oldest first: of this
+    /// caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
+    pub(crate) fn find_waiting(
         &self,
-        last: TaskId,
         of: Option<Key>,
-    ) -> Vec<(TaskId, u32, Location)> {
+        is_meant: impl Fn(&Waiting<J>, u32) -> bool,
+    ) -> Vec<Location> {
         let mut these = Vec::new();
         self.each_waiting(of, |task, _, tier, at| {
-            if task.id() <= last {
-                these.push((task.id(), tier, at));
-            }
+            these.extend(is_meant(task, tier).then_some((task.id(), at)));
         });
-        these.sort_unstable_by_key(|&(id, ..)| id);
-        these
+        these.sort_unstable_by_key(|&(id, _)| id);
+        these.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Tells of each task that no worker has, of this caller or of all, in no order: its
@@ -177,10 +171,9 @@ impl<J: Body> Core<J> {
 
     /// Skips what waits in the caller in too high a tier.
     pub(super) fn skip(&mut self, caller: Key, now: Duration) {
-        for (_, tier, at) in self.waiting_up_to(TaskId::LAST, Some(caller)) {
-            if self.caller(caller).skips(tier) {
-                self.withdraw(at, Ending::Skipped, now);
-            }
+        let c = self.caller(caller);
+        for at in self.find_waiting(Some(caller), |_, tier| c.skips(tier)) {
+            self.withdraw(at, Ending::Skipped, now);
         }
     }
 
@@ -213,34 +206,28 @@ impl<J: Body> Core<J> {
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
     /// it waits; a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
-        let spot = match at {
-            Location::Line(spot) => spot,
+        let (group, bump) = match at {
+            Location::Line(spot) => {
+                self.backlog.bump_at(spot, level);
+                return Ok(());
+            }
             Location::Later(timer) => {
                 let later = self.clock.timers.get_mut(timer).ok_or(Stale)?;
-                match later.placing.group {
-                    Some(group) => _ = self.backlog.bump(group, level),
-                    None => later.placing.bump = Some(level),
-                }
-                return Ok(());
+                (later.placing.group, &mut later.placing.bump)
             }
             Location::Future(future) => {
                 let future = self.futures.get_mut(future).ok_or(Stale)?;
-                match (&future.phase, future.begun, future.tag.holds.group) {
-                    (&Phase::InLine(spot), ..) => spot,
-                    (_, None, Some(group)) => {
-                        self.backlog.bump(group, level);
-                        return Ok(());
-                    }
-                    _ => {
-                        future.bump = Some(level);
-                        return Ok(());
-                    }
+                if let Phase::InLine(spot) = &mut future.phase {
+                    *spot = self.backlog.bump_at(*spot, level).unwrap_or(*spot);
+                    return Ok(());
                 }
+                let group = future.tag.holds.group;
+                (group.filter(|_| future.begun.is_none()), &mut future.bump)
             }
         };
-        let moved = self.backlog.bump_at(spot, level);
-        if let (Location::Future(future), Some(spot)) = (at, moved) {
-            self.future_mut(future).phase = Phase::InLine(spot);
+        match group {
+            Some(group) => _ = self.backlog.bump(group, level),
+            None => *bump = Some(level),
         }
         Ok(())
     }
@@ -277,7 +264,7 @@ impl<J: Body> Core<J> {
             self.tokens.cancel(tag.id);
         }
         self.underway += 1;
-        self.ended.push(Ended {
+        self.todo.ended.push(Ended {
             tag,
             job: task.job,
             ending,
@@ -316,11 +303,6 @@ impl<J: Body> Core<J> {
                 }
             }
         };
-        let group = match spot {
-            Spot::Group(group, _) => Some(group),
-            Spot::Alone(..) => None,
-        };
-        let (task, lane, tier) = self.backlog.take_out(spot)?;
-        Some((task, InFlight { lane, group, tier }))
+        self.backlog.take_out(spot)
     }
 }

@@ -61,10 +61,10 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
         assert!(core.decide(wakes));
     };
     submit(&mut core, &mut wakes);
-    assert_eq!(core.to_start, [1]);
+    assert_eq!(core.todo.to_start, [1]);
     let first = core.claim(1, now).unwrap();
     submit(&mut core, &mut wakes);
-    assert_eq!(core.to_start, [1, 2], "the second is on its way");
+    assert_eq!(core.todo.to_start, [1, 2], "the second is on its way");
     core.finish(1, first.tag, Ending::Ok, now, &mut wakes);
     let second = core.claim(1, now).unwrap();
     core.finish(1, second.tag, Ending::Ok, now, &mut wakes);
@@ -103,7 +103,6 @@ fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
     let new = submit(&mut core, caller);
     let last = core.last;
     submit(&mut core, caller);
-    let waiting = core.waiting_up_to(last, Some(caller));
-    let waiting: Vec<_> = waiting.into_iter().map(|(.., at)| at).collect();
+    let waiting = core.find_waiting(Some(caller), |task, _| task.id() <= last);
     assert_eq!(waiting, [old[0], old[4], old[5], new]);
 }

@@ -15,6 +15,7 @@ use crate::sync::Ordering::{Acquire, Release};
 use crate::sync::{Arc, AtomicBool};
 
 use super::outcome::TaskId;
+use super::task_state::seat;
 
 /// Tells whether a task was cancelled; see [`cancel_token`](super::cancel_token). A clone tells
 /// of the same task.
@@ -75,11 +76,7 @@ impl Tokens {
         is_cancelled: bool,
     ) -> CancelToken {
         if let Some(n) = worker {
-            let index = n as usize;
-            if self.last.len() <= index {
-                self.last.resize(index + 1, None);
-            }
-            let before = self.last[index].replace(task);
+            let before = seat(&mut self.last, n).replace(task);
             before.map(|before| self.known.remove(&before));
         }
         let token = CancelToken(Arc::new(AtomicBool::new(is_cancelled)));

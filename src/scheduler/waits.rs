@@ -15,7 +15,6 @@ use super::stall::Target;
 use super::summary::Summary;
 
 /// The wait of [`Caller::synchronize`](super::Caller::synchronize).
-#[derive(Debug)]
 pub struct Synchronize<'a> {
     shared: &'a Arc<Shared>,
     caller: Key,
@@ -105,7 +104,6 @@ impl Op for Synchronize<'_> {
 
 /// The wait of [`Caller::release`](super::Caller::release) and of
 /// [`Scheduler::shutdown`](super::Scheduler::shutdown), until all has ended.
-#[derive(Debug)]
 pub struct Drained<'a, R> {
     shared: &'a Arc<Shared>,
     /// Whose tasks; `None` for all of them, and the workers too.

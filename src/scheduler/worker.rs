@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
-use super::bodies::Bodies;
 use super::current::Working;
 use super::local_queue::Ran;
 use super::perform::{Kept, perform};
@@ -74,49 +73,40 @@ impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
         let _working = Working::begin(&self.shared, self.n);
-        let (mut pace, rest) = (Pace::default(), Rest::default());
-        let (mut report, mut kept) = (Report::default(), Kept::default());
-        while let Some(taken) = self.next(report, &mut kept.bodies, &mut pace, &rest) {
+        let mut own = Own::default();
+        while let Some(taken) = self.next(&mut own) {
+            let Own { pace, kept, .. } = &mut own;
             kept.late = false;
-            let ran = perform(&self.shared, self.n, taken, &mut kept);
+            let ran = perform(&self.shared, self.n, taken, kept);
             // Before the lock, for which it may wait.
             pace.pause(std::mem::take(&mut kept.ran), || match kept.late {
                 true => self.shared.origin.elapsed(),
                 false => ran.end,
             });
-            report = (Some(ran), kept.told.take());
+            own.ran = Some(ran);
         }
         self.stage = Stage::Left;
     }
 
     /// Reports the last task and takes the next, or several; `None` if the worker has
     /// left.
-    fn next(
-        &self,
-        mut report: Report,
-        bodies: &mut Bodies,
-        pace: &mut Pace,
-        rest: &Rest,
-    ) -> Option<Taken> {
-        let (shared, n) = (&self.shared, self.n);
-        rest.leaves.set(None);
+    fn next(&self, own: &mut Own) -> Option<Taken> {
+        own.leaves = None;
         loop {
-            let next = Next {
-                shared,
-                n,
-                pace,
-                report: std::mem::take(&mut report),
-                bodies,
-                rest,
+            let ends = Cell::new(None);
+            let mut wait = Wait::new(Next {
+                shared: &self.shared,
+                n: self.n,
+                own,
+                ends: &ends,
                 fresh: true,
-            };
-            let mut wait = Wait::new(next);
-            match wait.wait_at_most(|| rest.ends(shared)) {
-                Ok(Found::Work(taken)) => break Some(taken),
-                Ok(Found::Leave) => break None,
-                Ok(Found::Again) => {}
-                Err(_) if rest.left.get() => break None,
-                Err(_) => {}
+            });
+            let found = wait.wait_at_most(|| ends.get());
+            drop(wait);
+            match found {
+                Ok(Some(taken)) => return Some(taken),
+                _ if own.left => return None,
+                _ => {}
             }
         }
     }
@@ -167,49 +157,30 @@ impl Pace {
     }
 }
 
-/// What a worker finds, if it finds anything.
-enum Found {
-    Work(Taken),
-    /// It has left, and is to go.
-    Leave,
-    /// It keeps the time from now on, for which it must rest anew.
-    Again,
-}
-
-/// A worker's rest between two tasks.
+/// What a worker has from one task to the next.
 #[derive(Default)]
-struct Rest {
+struct Own {
+    pace: Pace,
+    /// The last task, which is to be reported.
+    ran: Option<Ran>,
+    kept: Kept,
     /// When it has rested for long enough to leave; not known before it must.
-    leaves: Cell<Option<Duration>>,
+    leaves: Option<Duration>,
     /// When the next task is due, if it keeps the time.
-    until: Cell<Option<Duration>>,
-    left: Cell<bool>,
+    until: Option<Duration>,
+    left: bool,
 }
-
-impl Rest {
-    /// When to wake up if nobody wakes it: never if that is no date.
-    fn ends(&self, shared: &Shared) -> Option<Instant> {
-        let idle = || shared.origin.elapsed().saturating_add(shared.idle);
-        let leaves = self.leaves.get().unwrap_or_else(idle);
-        self.leaves.set(Some(leaves));
-        let ends = self.until.get().unwrap_or(leaves);
-        shared.origin.checked_add(ends)
-    }
-}
-
-/// The last task, and whoever is to be woken once that is recorded.
-type Report = (Option<Ran>, Option<Waker>);
 
 /// The wait of a worker for its next task; on a pool it never lasts. When it times out the worker
 /// leaves, if it has rested for long enough and does not keep the time. The first
-/// poll reports the task before.
+/// poll reports the task before. Gives nothing if the worker has left; or keeps the time
+/// from now on, for which it must rest anew.
 struct Next<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
-    pace: &'a mut Pace,
-    report: Report,
-    bodies: &'a mut Bodies,
-    rest: &'a Rest,
+    own: &'a mut Own,
+    /// When to wake up if nobody wakes it: never if that is no date.
+    ends: &'a Cell<Option<Instant>>,
     /// Before the end of the first poll, from which its deadline follows.
     fresh: bool,
 }
@@ -221,23 +192,29 @@ impl Next<'_> {
         (fresh, spare): (bool, &mut Option<Waker>),
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Option<Found> {
-        let (n, rest) = (self.n, self.rest);
-        let most = self.pace.most(now, self.shared.claim_time);
+    ) -> Option<Option<Taken>> {
+        let Self { shared, n, .. } = *self;
+        let own = &mut *self.own;
+        let most = own.pace.most(now, shared.claim_time);
         if let Some(taken) = state.claim(n, most, now, wakes) {
-            return Some(Found::Work(taken));
+            return Some(Some(taken));
         }
         // On a pool none rests.
-        let rests = matches!(self.shared.host, Host::Threads(_));
+        let rests = matches!(shared.host, Host::Threads(_));
         if !rests || state.core.workers.must_leave() {
             state.core.retire(n);
-            return Some(Found::Leave);
+            own.left = true;
+            return Some(None);
         }
-        let before = rest.until.replace(state.core.clock.keep(n));
+        let before = std::mem::replace(&mut own.until, state.core.clock.keep(n));
         let sooner = |due| before.is_none_or(|before| due < before);
-        if !fresh && rest.until.get().is_some_and(sooner) {
-            return Some(Found::Again);
+        if !fresh && own.until.is_some_and(sooner) {
+            return Some(None);
         }
+        let leaves = now.saturating_add(shared.idle);
+        let leaves = *own.leaves.get_or_insert(leaves);
+        let ends = own.until.unwrap_or(leaves);
+        self.ends.set(shared.origin.checked_add(ends));
         if let Some(waker) = spare.take() {
             *spare = state.core.rest(n, Some(waker));
         }
@@ -248,7 +225,7 @@ impl Next<'_> {
 impl sealed::Sealed for Next<'_> {}
 
 impl Op for Next<'_> {
-    type Output = Found;
+    type Output = Option<Taken>;
 
     /// One hold of the lock: records the ending, and finds the next task, unless the worker
     /// has it already.
@@ -256,14 +233,15 @@ impl Op for Next<'_> {
         let shared = self.shared;
         let fresh = std::mem::take(&mut self.fresh);
         look_twice(cx, |_, spare| {
-            let (done, told) = std::mem::take(&mut self.report);
+            let Own { ran, kept, .. } = &mut *self.own;
+            let (ran, told) = (ran.take(), kept.told.take());
             let mut session = shared.state.lock();
-            session.posting.bodies.take_in(self.bodies);
+            session.posting.bodies.take_in(&mut kept.bodies);
             let found = shared.with_locked(session, true, |state, wakes, now| {
                 wakes.extend(told);
-                let more = done.and_then(|ran| state.finish(self.n, ran, now, wakes));
+                let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
                 match more {
-                    Some(taken) => Some(Found::Work(taken)),
+                    Some(taken) => Some(Some(taken)),
                     None => self.find(state, (fresh, spare), now, wakes),
                 }
             });
@@ -272,12 +250,12 @@ impl Op for Next<'_> {
     }
 
     fn cancel(&mut self) {
-        let Self { n, rest, .. } = *self;
-        self.shared.with_state(|state, _, now| {
-            let rested = rest.leaves.get().is_some_and(|leaves| leaves <= now);
+        let Self { shared, n, .. } = *self;
+        shared.with_state(|state, _, now| {
+            let rested = self.own.leaves.is_some_and(|leaves| leaves <= now);
             if rested && !state.core.clock.keeps(n) {
                 state.core.retire(n);
-                rest.left.set(true);
+                self.own.left = true;
             }
         });
     }

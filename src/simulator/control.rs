@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::LaneError;
-use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId};
+use crate::scheduler::{
+    CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId, Waiting,
+};
 
 use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 
@@ -24,7 +26,7 @@ impl Simulation {
             return false;
         };
         let awaits = self.core.wake_task(future);
-        let pause = task.job.set_pause(None);
+        let pause = task.job.progress().pause.take();
         pause
             .into_iter()
             .for_each(|pause| _ = self.pauses.cancel(pause));
@@ -33,8 +35,8 @@ impl Simulation {
 
     /// Where a task of this simulation is to be looked for, if it has not ended.
     fn find(&self, task: &SimTask) -> Option<Location> {
-        let task = Some(task).filter(|task| task.number == self.number);
-        task?.job.location()
+        let task = Some(task).filter(|task| task.number == self.core.number);
+        task?.job.progress().location
     }
 
     /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.
@@ -128,7 +130,8 @@ impl Driver for Simulation {
     fn cancel_all(&mut self, caller: &CallerId) {
         let caller = self.key(*caller);
         let (last, holds) = self.core.begin_cancel(Some(caller));
-        for (.., at) in self.core.waiting_up_to(last, Some(caller)) {
+        let is_meant = |task: &Waiting<_>, _| task.id() <= last;
+        for at in self.core.find_waiting(Some(caller), is_meant) {
             self.core.cancel(at, self.now);
         }
         if holds {

@@ -5,19 +5,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crate::backlog::GroupKey;
-use crate::scheduler::{Body, Ending, Location, Placing, Record, Tag, TaskId};
+use crate::scheduler::{Body, Ending, GroupId, Location, Placing, TaskId};
 use crate::slab::Key;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::timers::Timer;
 
 /// A caller of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallerId(pub(super) u64, pub(super) Key);
-
-/// A group of a simulation's caller.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct GroupId(pub(super) u64, pub(super) GroupKey);
 
 impl fmt::Display for CallerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,36 +26,11 @@ impl fmt::Debug for CallerId {
     }
 }
 
-/// As a record of a task of it prints it.
-impl fmt::Display for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.1.fmt(f)
-    }
-}
-
-impl fmt::Debug for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GroupId({self})")
-    }
-}
-
-/// As they print.
+/// As it prints.
 #[cfg(feature = "serde")]
-mod serialized {
-    use serde::{Serialize, Serializer};
-
-    use super::{CallerId, GroupId};
-
-    impl Serialize for CallerId {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_str(self)
-        }
-    }
-
-    impl Serialize for GroupId {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_str(self)
-        }
+impl serde::Serialize for CallerId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -73,78 +43,68 @@ pub struct SimTask {
 }
 
 /// What is to be run, and how far it has come.
-#[derive(Clone, Debug)]
-pub(super) struct Job(Arc<Task>);
+pub(super) type Job = Arc<Task>;
 
 #[derive(Debug)]
-struct Task {
-    work: Work,
+pub(super) struct Task {
+    pub(super) work: Work,
     label: Option<Arc<str>>,
     progress: Mutex<Progress>,
 }
 
 #[derive(Debug, Default)]
-struct Progress {
+pub(super) struct Progress {
     /// Where it waits: nowhere, once it has ended.
-    location: Option<Location>,
+    pub(super) location: Option<Location>,
     /// How often it is still to await.
     awaits: u32,
     /// What wakes it.
-    pause: Option<Timer>,
+    pub(super) pause: Option<Timer>,
 }
 
-impl Job {
-    pub(super) fn new(work: Work) -> Self {
+impl Task {
+    pub(super) fn new(work: Work) -> Job {
         let awaits = work.awaits.map_or(0, |(_, times)| times);
         let progress = Progress {
             awaits,
             ..Progress::default()
         };
-        Self(Arc::new(Task {
+        Arc::new(Self {
             work,
             label: work.label.map(Arc::from),
             progress: Mutex::new(progress),
-        }))
+        })
     }
 
-    pub(super) fn work(&self) -> Work {
-        self.0.work
+    pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock()
     }
 
-    pub(super) fn location(&self) -> Option<Location> {
-        self.0.progress.lock().location
-    }
-
-    /// What would have woken it.
+    /// It has ended: what would have woken it.
     pub(super) fn ended(&self) -> Option<Timer> {
-        std::mem::take(&mut *self.0.progress.lock()).pause
+        std::mem::take(&mut *self.progress()).pause
     }
 
     /// It was polled: how long it awaits now, if it does.
     pub(super) fn awaits(&self) -> Option<Duration> {
-        let (pause, _) = self.0.work.awaits?;
-        let progress = &mut *self.0.progress.lock();
+        let (pause, _) = self.work.awaits?;
+        let progress = &mut *self.progress();
         progress.awaits = progress.awaits.checked_sub(1)?;
         Some(pause)
-    }
-
-    /// This wakes it from now on: what did before.
-    pub(super) fn set_pause(&self, pause: Option<Timer>) -> Option<Timer> {
-        std::mem::replace(&mut self.0.progress.lock().pause, pause)
     }
 }
 
 impl Body for Job {
     fn moved(&self, to: Location) {
-        self.0.progress.lock().location = Some(to);
+        self.progress().location = Some(to);
     }
 
     fn is_future(&self) -> bool {
-        self.0.work.awaits.is_some()
+        self.work.awaits.is_some()
     }
 
     fn label(&self) -> Option<&Arc<str>> {
-        self.0.label.as_ref()
+        self.label.as_ref()
     }
 }
 
@@ -275,6 +235,3 @@ impl Work {
         self
     }
 }
-
-/// A task that runs, and its row so far.
-pub(super) type Running = (Tag, Job, Option<Box<Record>>);

@@ -136,6 +136,7 @@ impl Twins {
                 let item = self.waiting.swap_remove(n % self.waiting.len());
                 let pair = self.pairs[item].unwrap();
                 let taken = subject.take_out(pair.alone);
+                let taken = taken.map(|(item, held)| (item, held.lane, held.tier));
                 assert_eq!(taken, Some((item, pair.lane, pair.tier)));
                 assert_eq!(groups.remove(pair.group, 1), Some(item));
             }

@@ -1,12 +1,13 @@
 //! Several groups claimed at once, beside the same claimed one after the other.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{agree, close};
-use crate::backlog::{Backlog, Claim, GroupClaim, GroupKey, InFlight};
+use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Several};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
@@ -61,7 +62,7 @@ struct Twins {
     groups: Vec<GroupKey>,
     limits: [Limit; GROUPS],
     sent: u64,
-    claimed: Option<(GroupClaim<Message>, VecDeque<Claim<Message>>)>,
+    claimed: Option<(Several<Message>, VecDeque<Claim<Message>>)>,
     working: Vec<InFlight>,
 }
 
@@ -144,10 +145,11 @@ impl Twins {
 
     /// Of each group the first alone, as far as each may have one more at once.
     fn claim_groups(&mut self, most: usize) {
-        let mut seen = BTreeSet::new();
-        let claimed = self
-            .subject
-            .claim_groups(most, |_, message| seen.insert(message.0));
+        let seen = RefCell::new(BTreeSet::new());
+        let claimed = self.subject.claim_groups(most, |_, _| {
+            let is_first = |message: &Message| seen.borrow_mut().insert(message.0);
+            (usize::MAX, is_first)
+        });
         let Some((ours, turns)) = claimed else {
             return;
         };
@@ -228,13 +230,11 @@ fn groups_are_claimed_with_what_is_behind_their_first() {
     for n in 1..=9 {
         backlog.send(groups[n % 3], None, None, n);
     }
-    let mut left = 5;
-    let goes = |of, _: &usize| {
-        assert_eq!(of, lane);
-        left -= 1;
-        left >= 0
+    let five = |of, first: &usize| {
+        assert_eq!((of, *first), (lane, 1));
+        (5, |_: &usize| true)
     };
-    let (mut claim, turns) = backlog.claim_groups(9, goes).unwrap();
+    let (mut claim, turns) = backlog.claim_groups(9, five).unwrap();
     assert_eq!((claim.len(), turns, backlog.in_flight()), (5, 2, 2));
     let mut order = vec![];
     while !claim.is_empty() {
@@ -262,7 +262,7 @@ fn what_is_lent_keeps_the_age_of_its_group() {
     let groups: Vec<_> = (0..3).map(add).collect();
     (1..=2).for_each(|n| _ = backlog.send(groups[0], None, None, n));
     backlog.send(groups[1], None, None, 3);
-    let (mut claim, _) = backlog.claim_groups(1, |_, _| true).unwrap();
+    let (mut claim, _) = backlog.claim_groups(1, |_, _| (9, |_: &_| true)).unwrap();
     backlog.send(groups[2], None, None, 4);
     assert_eq!(claim.pop(), Some(1));
     backlog.give_back(claim);

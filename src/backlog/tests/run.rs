@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{agree, close};
-use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, RunClaim, Spot};
+use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Item, Several, Spot};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
@@ -72,7 +72,7 @@ struct Twins {
     /// By number.
     sent: Vec<Told>,
     waiting: Vec<usize>,
-    claimed: Vec<(RunClaim<Told>, VecDeque<Claim<usize>>)>,
+    claimed: Vec<(Several<Told>, VecDeque<Claim<usize>>)>,
     running: Vec<(InFlight, InFlight)>,
 }
 
@@ -144,7 +144,7 @@ impl Twins {
             Op::Unclaim(n) if !self.claimed.is_empty() => {
                 let (ours, theirs) = self.claimed.swap_remove(n % self.claimed.len());
                 self.waiting.extend(ours.iter().map(|told| told.0));
-                self.subject.unclaim_run(ours);
+                self.subject.give_back(ours);
                 let theirs = theirs.into_iter().rev();
                 theirs.for_each(|claim| self.singles.unclaim(claim));
             }
@@ -157,7 +157,7 @@ impl Twins {
             Op::TakeOut(n) if !self.waiting.is_empty() => {
                 let n = self.waiting.swap_remove(n % self.waiting.len());
                 let taken = self.subject.take_out(self.spot(n));
-                let taken = taken.map(|(told, lane, tier)| (told.0, lane, tier));
+                let taken = taken.map(|(told, held)| (told.0, held));
                 assert_eq!(taken, self.singles.take_out(self.spot(n)));
                 assert_eq!(taken.map(|(of, ..)| of), Some(n));
                 assert!(self.subject.take_out(self.spot(n)).is_none());

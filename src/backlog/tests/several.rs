@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::is_empty;
-use crate::backlog::{Backlog, Claim, GroupClaim, GroupKey, InFlight};
+use crate::backlog::{Backlog, Claim, GroupKey, InFlight, Several};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
@@ -55,7 +55,7 @@ struct Twins {
     waiting: VecDeque<(u64, u32)>,
     /// The first, if it was not claimed with them.
     first: Option<Claim<u64>>,
-    lent: Option<GroupClaim<u64>>,
+    lent: Option<Several<u64>>,
     /// What was claimed, or is at work, here and there.
     working: Option<(InFlight, Claim<u64>)>,
 }
@@ -139,12 +139,9 @@ impl Twins {
     fn claim(&mut self, most: usize, stop: u64, with: bool) {
         let goes = |n: &u64| !n.is_multiple_of(stop);
         if with && self.working.is_none() {
-            let mut left = most + 1;
-            let claimed = self.subject.claim_groups(9, |lane, n| {
-                let goes = left > 0 && goes(n);
-                left -= usize::from(goes);
+            let claimed = self.subject.claim_groups(9, |lane, _| {
                 assert_eq!(lane, self.lane);
-                goes
+                (most + 1, goes)
             });
             if let Some((ours, turns)) = claimed {
                 let theirs = self.single.claim().unwrap();
@@ -326,7 +323,7 @@ fn what_a_bump_brought_forward_lends_nothing() {
 #[test]
 fn what_goes_back_stands_before_what_came_meanwhile() {
     let (mut backlog, group, _) = five();
-    let (mut lent, _) = backlog.claim_groups(9, |_, _| true).unwrap();
+    let (mut lent, _) = backlog.claim_groups(9, |_, _| (9, |_: &_| true)).unwrap();
     assert_eq!((lent.has_begun(), lent.pop()), (false, Some(1)));
     assert_eq!((lent.has_begun(), lent.pop()), (true, Some(2)));
     assert_eq!(backlog.send(group, Some(1), Some(3), 6), (6, 1));

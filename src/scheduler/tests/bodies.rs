@@ -1,11 +1,12 @@
 //! Bodies of tasks that have run, and their use for others.
 
+use std::any::TypeId;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::scheduler::bodies::{Bodies, Solo};
-use crate::scheduler::cell::{Course, Function, Job, Program, Runner};
+use crate::scheduler::bodies::Bodies;
+use crate::scheduler::cell::{Course, Function, Job, Program, Runner, Solo};
 use crate::scheduler::outcome::{Ending, Run};
 
 type Work = Arc<dyn Job>;
@@ -43,18 +44,23 @@ fn task<const N: usize>() -> Solo<Function<impl FnOnce() -> Result<(), ()>>> {
     Solo::new(Function(sum), None)
 }
 
-/// Runs a task; its body, if that may be used again.
-fn spent(mut job: Work) -> Option<Work> {
+/// Runs a task; its body, and for which type, if that may be used again.
+fn spent(mut job: Work) -> Option<(TypeId, Work)> {
     let mut told = Told::default();
     let course = Arc::get_mut(&mut job).unwrap().run_alone(&mut told);
-    let spent = matches!(course, Course::Spent);
-    assert_eq!(told.0, u32::from(!spent), "who runs it tells or is told");
-    spent.then_some(job)
+    let of = match course {
+        Course::Spent(of) => Some(of),
+        _ => None,
+    };
+    let told_of = u32::from(of.is_none());
+    assert_eq!(told.0, told_of, "who runs it tells or is told");
+    Some((of?, job))
 }
 
 fn put<const N: usize>(bodies: &mut Bodies, n: usize) {
     for _ in 0..n {
-        bodies.put(spent(Arc::new(task::<N>())).expect("small"));
+        let (of, body) = spent(Arc::new(task::<N>())).expect("small");
+        bodies.put(of, body);
     }
 }
 

@@ -53,7 +53,7 @@ fn what_is_reported_together_gives_all_its_room_back() {
     let mut world = World::with_tasks(1, 8, 4);
     let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
     capacity.take(4).unwrap().keep();
-    world.state.core.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
+    world.state.core.caller_mut(world.caller).capacity = Arc::clone(&capacity);
     let (_, queue) = world.claim(1, 8).unwrap();
     assert_eq!(world.rest(&queue.unwrap(), 1), [2, 3, 4]);
     assert_eq!(world.finish(1, 4), None);
@@ -65,7 +65,7 @@ fn a_run_gives_all_its_room_back() {
     let mut world = runs::World::new(1);
     let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
     capacity.take(4).unwrap().keep();
-    world.state.core.caller_mut(world.caller).capacity = Some(Arc::clone(&capacity));
+    world.state.core.caller_mut(world.caller).capacity = Arc::clone(&capacity);
     world.post(4);
     let worker = world.claim(1, 4).unwrap();
     assert_eq!(world.rest(worker), [1, 2, 3, 4]);
@@ -80,7 +80,7 @@ fn while_somebody_waits_for_room_each_ending_is_told() {
         let roomy = world.caller;
         let capacity = Arc::new(Capacity::new(Limit::AtMost(8)).unwrap());
         capacity.take(8).unwrap().keep();
-        world.state.core.caller_mut(roomy).capacity = Some(Arc::clone(&capacity));
+        world.state.core.caller_mut(roomy).capacity = Arc::clone(&capacity);
         let other = world
             .state
             .core

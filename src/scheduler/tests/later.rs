@@ -103,7 +103,7 @@ impl World {
     }
 
     fn sent_for(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.core.to_start)
+        std::mem::take(&mut self.core.todo.to_start)
     }
 
     fn why(&self) -> Vec<Why> {
@@ -196,7 +196,7 @@ fn it_can_be_cancelled_and_leaves_nothing() {
     assert!(!core.backlog.contains(group));
     assert_eq!(core.next_due(), None);
     assert_eq!(core.backlog.group_count(), 0);
-    let ended: Vec<_> = core.ended.drain(..).map(|ended| ended.job).collect();
+    let ended: Vec<_> = core.todo.ended.drain(..).map(|ended| ended.job).collect();
     assert_eq!(ended, ["later"]);
     world.go_to(9);
     assert!(world.run().is_empty());
@@ -220,7 +220,7 @@ fn a_failure_skips_it() {
     let failed = Ending::Failed;
     core.finish(1, failing.tag, failed, *now, wakes);
     assert!(!core.waits(above));
-    assert_eq!(core.ended.last().unwrap().ending, Ending::Skipped);
+    assert_eq!(core.todo.ended.last().unwrap().ending, Ending::Skipped);
     let new = world.submit("new", placing(Some(2), 1));
     assert!(!world.core.waits(new) && world.core.waits(lowest));
     world.go_to(5);

@@ -1,14 +1,13 @@
 //! Tasks of a serial group that a worker has together.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::runs::{NOW, Worker, World, awaits};
 use super::waiting;
 use crate::backlog::{Blocked, GroupKey};
-use crate::scheduler::bodies::Solo;
-use crate::scheduler::cell::{Function, Job};
+use crate::scheduler::cell::{Function, Job, Solo};
 use crate::scheduler::local_queue::Ran;
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::task_state::{Claimed, Placing};
@@ -24,11 +23,11 @@ fn what_is_lent_is_covered_as_the_first_is() {
     (0..4).for_each(|_| world.submit(Some(group), 0));
     let mut claimed = VecDeque::new();
     assert!(world.state.core.prefetch(20, 20, &mut claimed).1 > 1);
-    let Some(Claimed::Groups(lent)) = claimed.pop_front() else {
+    let Some(Claimed::Several(lent)) = claimed.pop_front() else {
         panic!("several of a group");
     };
     assert!(lent.iter().map(|task| task.id().0).eq(1..=4));
-    world.state.core.unclaim(Claimed::Groups(lent));
+    world.state.core.unclaim(Claimed::Several(lent));
     assert_eq!(world.drain().len(), 12);
     world.check_empty();
 }
@@ -206,13 +205,18 @@ fn a_future_is_not_among_several_groups() {
         let job = if future { awaits() } else { world.job() };
         world.state.core.submit(world.caller, placing, job, NOW);
     }
+    let worker = world.claim(1, 9).unwrap();
+    let status = world.state.exact(&mut world.wakes).status(0);
+    let groups: BTreeSet<_> = status.waiting.iter().map(|task| task.group).collect();
+    assert_eq!(groups.len(), 3, "each holds what is its own");
+    assert!(world.finish(&worker, Ending::Ok).is_none());
     let mut worker = world.claim(1, 9).unwrap();
     let is_future: Vec<_> = std::iter::from_fn(|| {
         let future = worker.next().then_some(worker.tag.future)?;
         Some(future.is_some())
     })
     .collect();
-    assert_eq!(is_future, [false, true, false]);
+    assert_eq!(is_future, [true, false]);
     assert!(world.finish(&worker, Ending::Ok).is_none());
     world.check_empty();
 }

@@ -174,7 +174,7 @@ fn who_prefetches_leaves_work_for_every_free_worker() {
             let left = world.state.core.startable(u64::MAX);
             assert!(queue.is_none() || left + 1 >= u64::from(workers));
             assert!(world.state.decide(&mut world.wakes));
-            let sent_for = world.state.core.to_start.len() as u64;
+            let sent_for = world.state.core.todo.to_start.len() as u64;
             assert_eq!(sent_for, left.min(u64::from(workers) - 1));
         }
     }
@@ -327,7 +327,7 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
             let (task, now) = (world.task(3), world.now);
             world.state.core.cancel(task, now);
             assert!(world.state.decide(&mut world.wakes));
-            let Ended { tag, ending, .. } = world.state.core.ended.remove(0);
+            let Ended { tag, ending, .. } = world.state.core.todo.ended.remove(0);
             world.state.core.dropped(tag, ending, &mut world.wakes);
             let synced = world.state.core.caller_mut(main).synced();
             assert!(matches!(synced, Poll::Ready(Ok(s)) if (s.ok, s.cancelled) == (1, 1)));

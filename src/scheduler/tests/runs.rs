@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::waiting;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
-use crate::scheduler::bodies::Solo;
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
-use crate::scheduler::cell::{Cell, Function, Gift, Job};
+use crate::scheduler::cell::{Cell, Function, Gift, Job, Solo};
 use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
 use crate::scheduler::outcome::{Ending, TaskId};
@@ -100,7 +99,8 @@ impl World {
     }
 
     pub(super) fn at(&self, n: usize) -> Location {
-        self.cells[n - 1].location().expect("it was submitted")
+        let slot = self.cells[n - 1].slot();
+        slot.location().expect("it was submitted")
     }
 
     pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
@@ -117,7 +117,7 @@ impl World {
 
     /// What ended without a worker was told, and counts.
     pub(super) fn drop_ended(&mut self) {
-        for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.ended) {
+        for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.todo.ended) {
             self.state.core.dropped(tag, ending, &mut self.wakes);
         }
     }
@@ -393,7 +393,7 @@ fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
     let fails = world.claim(1, 1).unwrap();
     assert!(world.finish(&fails, Ending::Failed).is_none());
     assert_eq!(world.state.core.unfinished, 2);
-    world.state.core.remove_handle(world.caller, NOW);
+    world.state.core.remove_handles(world.caller, NOW);
     world.state.advance(later.after, &mut world.wakes);
     world.drop_ended();
     assert_eq!(world.state.core.unfinished, 0);

@@ -11,7 +11,9 @@ use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::suspended::WokenRun;
-use crate::scheduler::task_state::{Body, Claimed, Ended, Location, Placing, Started, Tag};
+use crate::scheduler::task_state::{
+    Body, Claimed, Ended, Location, Placing, Started, Tag, Waiting,
+};
 use crate::slab::Key;
 use crate::slab::tests::slots_visited;
 use crate::wait::WakeBatch;
@@ -111,10 +113,11 @@ impl World {
     fn dropped(&mut self, task: TaskId) {
         let at = self
             .core
+            .todo
             .ended
             .iter()
             .rposition(|ended| ended.tag.id == task);
-        let Ended { tag, ending, .. } = self.core.ended.remove(at.unwrap());
+        let Ended { tag, ending, .. } = self.core.todo.ended.remove(at.unwrap());
         self.core.dropped(tag, ending, &mut self.wakes);
     }
 
@@ -164,7 +167,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
         assert!(world.cancel(task));
         world.wake(task);
         assert_eq!((world.counts(), world.claim()), ((0, 1, 1), None));
-        let ended = world.core.ended.last().unwrap();
+        let ended = world.core.todo.ended.last().unwrap();
         assert_eq!(
             (ended.tag.future, ended.ending),
             (Some(world.entries[&task]), Ending::Cancelled)
@@ -307,8 +310,8 @@ fn of_each_kind(world: &mut World, callers: u32) -> (Vec<(Key, BTreeSet<TaskId>)
     }
     let (more, tasks) = all.pop().unwrap();
     world.wake(*tasks.iter().nth(1).unwrap());
-    let due = world.core.waiting_up_to(TaskId::LAST, Some(more)).pop();
-    assert!(world.core.cancel(due.unwrap().2, NOW));
+    let due = world.core.find_waiting(Some(more), |_, _| true).pop();
+    assert!(world.core.cancel(due.unwrap(), NOW));
     (all, more)
 }
 
@@ -317,11 +320,12 @@ fn what_waits_in_one_caller_is_found_wherever_it_is() {
     let mut world = World::new();
     let (all, more) = of_each_kind(&mut world, 3);
     for (caller, tasks) in all {
-        let found = world.core.waiting_up_to(TaskId::LAST, Some(caller));
-        let found = found.into_iter().map(|(task, ..)| task);
-        assert_eq!(found.collect::<BTreeSet<_>>(), tasks);
+        let mut found = BTreeSet::new();
+        let each = |task: &Waiting<_>, _, _, _| _ = found.insert(task.id());
+        world.core.each_waiting(Some(caller), each);
+        assert_eq!(found, tasks);
     }
-    let found = |of| world.core.waiting_up_to(TaskId::LAST, of).len();
+    let found = |of| world.core.find_waiting(of, |_, _| true).len();
     assert_eq!((found(Some(more)), found(None)), (4, 3 * 5 + 4));
 }
 
@@ -330,6 +334,6 @@ fn a_caller_all_of_whose_tasks_are_in_line_is_searched_alone() {
     let mut world = World::new();
     let (_, more) = of_each_kind(&mut world, 3);
     let before = slots_visited();
-    let found = world.core.waiting_up_to(TaskId::LAST, Some(more));
+    let found = world.core.find_waiting(Some(more), |_, _| true);
     assert_eq!((found.len(), slots_visited()), (4, before));
 }

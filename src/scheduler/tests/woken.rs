@@ -102,7 +102,7 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
     assert!(world.state.core.waits(at(1)) && world.state.core.waits(at(4)));
     world.state.core.bump(at(5), 7).unwrap();
     assert!(world.state.core.cancel(at(4), NOW));
-    let gone = world.state.core.ended.pop().unwrap();
+    let gone = world.state.core.todo.ended.pop().unwrap();
     world
         .state
         .core
