@@ -12,11 +12,11 @@
 //! the next date whenever it sets one. That a date went they may learn late: who begins to
 //! wait looks for the next one itself.
 
-use std::ops::Deref;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::shown::shows;
+use crate::sync::WakeArc as Arc;
 use crate::wait::{Op, Spare, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
 /// Who waits for an earlier date, and the next one that is known.
@@ -116,10 +116,20 @@ pub trait Timed: sealed::Sealed {
     }
 }
 
-impl<H: Deref<Target: sealed::Sealed>> sealed::Sealed for H {}
+impl<T: sealed::Sealed + ?Sized> sealed::Sealed for Arc<T> {}
+impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {}
 
-/// What leads to it.
-impl<H: Deref<Target: Timed>> Timed for H {
+impl<T: Timed + ?Sized> Timed for Arc<T> {
+    fn advance(&self, now: Duration) -> Option<Duration> {
+        (**self).advance(now)
+    }
+
+    fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
+        (**self).with_dates(f);
+    }
+}
+
+impl<T: Timed + ?Sized> Timed for &T {
     fn advance(&self, now: Duration) -> Option<Duration> {
         (**self).advance(now)
     }
