@@ -1,8 +1,6 @@
 //! Who stands in line: a group, a message that is alone, or several of these that came one
 //! after the other.
 
-use std::vec::IntoIter;
-
 use crate::ready::Stands;
 
 use super::group::Place;
@@ -21,21 +19,28 @@ pub(crate) enum Member<T> {
 /// Messages with tickets one after the other.
 #[derive(Debug)]
 pub(crate) struct Run<T> {
-    /// The ticket of the first.
-    pub(super) first: u64,
-    pub(super) items: IntoIter<Option<T>>,
+    /// That of the last.
+    last: u64,
+    /// The last one first. Who has been taken out of the middle leaves a gap.
+    items: Vec<Option<T>>,
     waiting: usize,
 }
 
 impl<T> Run<T> {
-    pub(super) fn new(first: u64, items: Vec<Option<T>>) -> Self {
+    /// At least one, the first of which has this ticket.
+    pub(super) fn new(first: u64, mut items: Vec<Option<T>>) -> Self {
+        items.reverse();
         let waiting = items.len();
-        let items = items.into_iter();
         Self {
-            first,
+            last: first + waiting as u64 - 1,
             items,
             waiting,
         }
+    }
+
+    /// The ticket of the first.
+    pub(super) fn first(&self) -> u64 {
+        self.last + 1 - self.items.len() as u64
     }
 
     /// How many wait.
@@ -45,57 +50,75 @@ impl<T> Run<T> {
 
     /// All that wait, each with its ticket.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        let items = (self.first..).zip(self.items.as_slice());
+        let items = (self.first()..).zip(self.items.iter().rev());
         items.filter_map(|(ticket, item)| Some((ticket, item.as_ref()?)))
     }
 
     /// Takes the first, with its ticket.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {
-        let item = self.items.next()??;
-        let ticket = self.first;
-        self.first += 1;
+        let item = self.items.pop()??;
+        let ticket = self.last - self.items.len() as u64;
         self.waiting -= 1;
         self.close_gap();
         Some((ticket, item))
     }
 
+    /// Takes the first, if it `goes`.
+    #[inline]
+    pub(super) fn pop_if(&mut self, goes: impl Fn(&T) -> bool) -> Option<T> {
+        self.items.last()?.as_ref().filter(|item| goes(item))?;
+        Some(self.pop()?.1)
+    }
+
     /// By the invariant.
     #[inline]
     fn close_gap(&mut self) {
-        while let [None, ..] = self.items.as_slice() {
-            self.items.next();
-            self.first += 1;
+        while let [.., None] = self.items[..] {
+            self.items.pop();
         }
     }
 
     /// Takes one that is not the first.
     pub(super) fn take(&mut self, ticket: u64) -> Option<T> {
-        let at = ticket.checked_sub(self.first).filter(|&at| at > 0)?;
-        let items = self.items.as_mut_slice();
-        let item = items.get_mut(usize::try_from(at).ok()?)?.take()?;
+        let at = usize::try_from(self.last.checked_sub(ticket)?).ok()?;
+        let (_, behind) = self.items.split_last_mut()?;
+        let item = behind.get_mut(at)?.take()?;
         self.waiting -= 1;
         Some(item)
     }
 
     /// Takes so many from the front, up to the first that `goes` refuses or that has left its
-    /// place, but not the last; what `of` makes of each and its ticket.
+    /// place.
     #[inline]
-    pub(super) fn take_first<P>(
-        &mut self,
-        n: usize,
-        goes: impl Fn(&T) -> bool,
-        of: impl Fn(u64, T) -> P,
-    ) -> Vec<P> {
-        let next = self.items.as_slice().iter().take(n.min(self.waiting - 1));
+    pub(super) fn split(&mut self, most: usize, goes: impl Fn(&T) -> bool) -> Self {
+        let whole = self.items.len();
+        let next = self.items[whole.saturating_sub(most)..].iter().rev();
         let next = next.take_while(|item| item.as_ref().is_some_and(&goes));
-        let n = next.count();
-        let taken = (self.first..).zip(self.items.by_ref().take(n));
-        let taken = taken.map(|(ticket, item)| of(ticket, item.expect("it waits")));
-        let taken = taken.collect();
-        (self.first, self.waiting) = (self.first + n as u64, self.waiting - n);
+        let waiting = next.count();
+        let items = match whole - waiting {
+            0 => std::mem::take(&mut self.items),
+            rest => self.items.split_off(rest),
+        };
+        let last = self.last - self.items.len() as u64;
+        self.waiting -= waiting;
         self.close_gap();
-        taken
+        Self {
+            last,
+            items,
+            waiting,
+        }
+    }
+
+    /// All that wait, each with its ticket, from the last to the first.
+    pub(super) fn into_last_first(self) -> impl Iterator<Item = (u64, T)> {
+        let items = (0..).zip(self.items);
+        items.filter_map(move |(n, item)| Some((self.last - n, item?)))
+    }
+
+    /// All that wait, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items.iter_mut().rev().flatten()
     }
 }
 
@@ -109,7 +132,7 @@ impl<T> Stands for Member<T> {
             return None;
         }
         let (ticket, item) = run.pop()?;
-        Some((Self::Alone(Place::new(ticket), item), run.first))
+        Some((Self::Alone(Place::new(ticket), item), run.first()))
     }
 }
 

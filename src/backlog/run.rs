@@ -9,7 +9,7 @@ use crate::ready::{Position, STANDING_LEVEL};
 use super::group::Place;
 use super::member::{Member, Run};
 use super::order::Order;
-use super::several::{Part, Several};
+use super::several::{Parts, Several};
 use super::{Backlog, InFlight, Item, Spot};
 
 impl<T: Item> Backlog<T> {
@@ -25,11 +25,11 @@ impl<T: Item> Backlog<T> {
         tickets.map(move |ticket| Spot::Alone(lane, 0, Place::new(ticket)))
     }
 
-    /// Sends messages that are alone, at least one, into tier 0.
-    pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>) {
+    /// Sends messages that are alone, at least one, into tier 0; with `tell` each is told where.
+    pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>, tell: bool) {
         let first = self.order.mint_many(items.len() as u64);
         let run = Run::new(first, items);
-        for (ticket, item) in run.iter() {
+        for (ticket, item) in run.iter().filter(|_| tell) {
             item.waits_at(Spot::Alone(lane, 0, Place::new(ticket)));
         }
         let count = run.len();
@@ -42,9 +42,9 @@ impl<T: Item> Backlog<T> {
         lanes.update(lane.index());
     }
 
-    /// Takes messages of a run that are next, but not its last: `limits` is told their lane
-    /// and the first, and says how many, and which of them. `None` if no two of a run are
-    /// next. With `together` their lane goes on when its credit is used up.
+    /// Takes messages of a run that are next: `limits` is told their lane and the first, and
+    /// says how many, and which of them. `None` if no two of a run are next. With `together`
+    /// their lane goes on when its credit is used up.
     #[inline]
     pub fn claim_run<F: Fn(&T) -> bool>(
         &mut self,
@@ -52,28 +52,24 @@ impl<T: Item> Backlog<T> {
         limits: impl FnOnce(LaneKey, &T) -> (usize, F),
     ) -> Option<Several<T>> {
         let lanes = &mut self.order.lanes;
-        let (parts, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
+        let (run, lane, overtaken) = lanes.begin_several(together, |member, lane, room| {
             let Member::Run(run) = member else {
                 return None;
             };
             let (most, goes) = limits(lane, run.iter().next()?.1);
             // One alone is cheaper by itself.
-            let most = Some(most.min(room)).filter(|&most| most > 1)?;
-            let parts = run.take_first(most, goes, |ticket, item| Part {
-                group: None,
-                seq: 0,
-                ticket,
-                item,
-            });
-            let count = parts.len();
-            (count > 0).then_some((parts, count, run.first))
+            let most = most.min(room).min(run.len());
+            let most = Some(most).filter(|&most| most > 1)?;
+            let taken = run.split(most, goes);
+            let (count, rest) = (taken.len(), run.len());
+            (count > 0).then(|| (taken, count, (rest > 0).then(|| run.first())))
         })?;
         let holds = InFlight {
             lane: lanes.key(lane),
             group: None,
             tier: lanes.lane(lane).open_tier().unwrap_or(0),
         };
-        Some(Several::new(parts, holds, overtaken))
+        Some(Several::new(Parts::Run(run), holds, overtaken))
     }
 }
 

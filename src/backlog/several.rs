@@ -12,7 +12,7 @@ use crate::limit::Limit;
 use crate::ready::Age;
 
 use super::group::{Group, Place};
-use super::member::Member;
+use super::member::{Member, Run};
 use super::messages::Message;
 use super::order::Order;
 use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
@@ -24,7 +24,7 @@ const MANY: usize = 64;
 /// behind one that was claimed, or that is at work.
 #[derive(Debug)]
 pub struct Several<T> {
-    parts: IntoIter<Part<T>>,
+    parts: Parts<T>,
     /// What the one at work holds, or the first will.
     holds: InFlight,
     /// How often the first had been overtaken.
@@ -34,20 +34,26 @@ pub struct Several<T> {
 }
 
 #[derive(Debug)]
+pub(super) enum Parts<T> {
+    Run(Run<T>),
+    Groups(IntoIter<Part<T>>),
+}
+
+/// One of a group.
+#[derive(Debug)]
 pub(super) struct Part<T> {
-    /// `None` if it is alone.
-    pub(super) group: Option<GroupKey>,
-    pub(super) seq: u64,
-    /// When it, or its group, had become ready; 0 if it was lent.
-    pub(super) ticket: u64,
-    pub(super) item: T,
+    group: GroupKey,
+    seq: u64,
+    /// When its group had become ready; 0 if it was lent.
+    ticket: u64,
+    item: T,
 }
 
 impl<T> Several<T> {
     #[inline]
-    pub(super) fn new(parts: Vec<Part<T>>, holds: InFlight, overtaken: u32) -> Self {
+    pub(super) fn new(parts: Parts<T>, holds: InFlight, overtaken: u32) -> Self {
         Self {
-            parts: parts.into_iter(),
+            parts,
             holds,
             overtaken,
             begun: false,
@@ -57,7 +63,10 @@ impl<T> Several<T> {
     /// How many are not at work yet.
     #[inline]
     pub fn len(&self) -> usize {
-        self.parts.len()
+        match &self.parts {
+            Parts::Run(run) => run.len(),
+            Parts::Groups(parts) => parts.len(),
+        }
     }
 
     /// Whether all are at work, or have been.
@@ -75,9 +84,37 @@ impl<T> Several<T> {
     /// Takes the next.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let Part { group, item, .. } = self.parts.next()?;
-        (self.holds.group, self.overtaken, self.begun) = (group, 0, true);
+        let item = match &mut self.parts {
+            Parts::Run(run) => run.pop()?.1,
+            Parts::Groups(parts) => {
+                let Part { group, item, .. } = parts.next()?;
+                self.holds.group = Some(group);
+                item
+            }
+        };
+        (self.overtaken, self.begun) = (0, true);
         Some(item)
+    }
+
+    /// Takes the next, if one of them is at work and this one `goes`; and the group of the one
+    /// at work, if the next does not take that over.
+    #[inline(always)]
+    pub fn pop_behind(&mut self, goes: impl Fn(&T) -> bool) -> Option<(T, Option<GroupKey>)> {
+        match &mut self.parts {
+            _ if !self.begun => None,
+            Parts::Run(run) => Some((run.pop_if(goes)?, None)),
+            Parts::Groups(parts) => {
+                parts.as_slice().first().filter(|next| goes(&next.item))?;
+                let Part {
+                    group,
+                    ticket,
+                    item,
+                    ..
+                } = parts.next()?;
+                let before = self.holds.group.replace(group);
+                Some((item, before.filter(|_| ticket > 0)))
+            }
+        }
     }
 
     /// Whether one of them, or one before them, is at work.
@@ -89,33 +126,40 @@ impl<T> Several<T> {
     /// Whether the next takes over what the one at work holds.
     #[inline]
     pub fn goes_on(&self) -> bool {
-        let next = self.parts.as_slice().first();
+        let Parts::Groups(parts) = &self.parts else {
+            return false;
+        };
+        let next = parts.as_slice().first();
         self.begun && next.is_some_and(|next| next.ticket == 0)
     }
 
     /// All that are not at work yet.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.parts.as_slice().iter().map(|part| &part.item)
+        self.spots().map(|(_, item)| item)
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.parts
-            .as_mut_slice()
-            .iter_mut()
-            .map(|part| &mut part.item)
+        let (run, parts) = match &mut self.parts {
+            Parts::Run(run) => (Some(run), None),
+            Parts::Groups(parts) => (None, Some(parts)),
+        };
+        let run = run.into_iter().flat_map(Run::iter_mut);
+        let parts = parts.into_iter().flat_map(|parts| parts.as_mut_slice());
+        run.chain(parts.map(|part| &mut part.item))
     }
 
     /// The same, each with where it waited.
     pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
+        let (run, parts) = match &self.parts {
+            Parts::Run(run) => (Some(run), None),
+            Parts::Groups(parts) => (None, Some(parts.as_slice())),
+        };
         let InFlight { lane, tier, .. } = self.holds;
-        self.parts.as_slice().iter().map(move |part| {
-            let spot = match part.group {
-                Some(group) => Spot::Group(group, part.seq),
-                None => Spot::Alone(lane, tier, Place::new(part.ticket)),
-            };
-            (spot, &part.item)
-        })
+        let run = run.into_iter().flat_map(Run::iter);
+        let run = run.map(move |(n, item)| (Spot::Alone(lane, tier, Place::new(n)), item));
+        let parts = parts.into_iter().flatten();
+        run.chain(parts.map(|part| (Spot::Group(part.group, part.seq), &part.item)))
     }
 }
 
@@ -178,8 +222,9 @@ impl<T: Item> Backlog<T> {
             g.in_flight += 1;
             true
         })?;
-        let group = parts.first().and_then(|part| part.group);
+        let group = parts.first().map(|part| part.group);
         let holds = InFlight { lane, group, tier };
+        let parts = Parts::Groups(parts.into_iter());
         Some((Several::new(parts, holds, overtaken), turns))
     }
 
@@ -209,7 +254,7 @@ impl<T: Item> Backlog<T> {
                 n < most && goes(item)
             });
         }
-        let lent = Several::new(parts, holds, 0);
+        let lent = Several::new(Parts::Groups(parts.into_iter()), holds, 0);
         Several {
             begun: true,
             ..lent
@@ -218,32 +263,42 @@ impl<T: Item> Backlog<T> {
 
     /// Those that are not at work wait again, where they waited.
     pub fn give_back(&mut self, claim: Several<T>) {
-        let InFlight { lane, tier, .. } = claim.holds;
-        let first = claim.parts.as_slice().first();
-        let lent = first.filter(|part| part.ticket == 0);
-        let behind = lent.and_then(|part| part.group);
-        for (n, part) in claim.parts.enumerate().rev() {
+        let (holds, overtaken) = (claim.holds, claim.overtaken);
+        let back = |is_first, group, (seq, ticket), item| Claim {
+            lane: holds.lane,
+            group,
+            seq,
+            tier: holds.tier,
+            item,
+            old: Place::new(ticket),
+            overtaken: Some(if is_first { overtaken } else { 0 }),
+        };
+        let parts = match claim.parts {
+            Parts::Run(run) => {
+                let first = run.first();
+                for (ticket, item) in run.into_last_first() {
+                    self.unclaim(back(ticket == first, None, (0, ticket), item));
+                }
+                return;
+            }
+            Parts::Groups(parts) => parts,
+        };
+        let first = parts.as_slice().first();
+        let behind = first.filter(|part| part.ticket == 0).map(|part| part.group);
+        for (n, part) in parts.enumerate().rev() {
             let Part {
                 group,
                 seq,
                 ticket,
                 item,
             } = part;
-            if let Some(group) = group.filter(|_| ticket == 0) {
-                let messages = &mut at(&mut self.groups, group).messages;
-                messages.put(seq, Message { tier, item });
+            if ticket > 0 {
+                self.unclaim(back(n == 0, Some(group), (seq, ticket), item));
                 continue;
             }
-            let overtaken = if n == 0 { claim.overtaken } else { 0 };
-            self.unclaim(Claim {
-                lane,
-                group,
-                seq,
-                tier,
-                item,
-                old: Place::new(ticket),
-                overtaken: Some(overtaken),
-            });
+            let tier = holds.tier;
+            let messages = &mut at(&mut self.groups, group).messages;
+            messages.put(seq, Message { tier, item });
         }
         if let Some(group) = behind {
             let g = at(&mut self.groups, group);
@@ -267,7 +322,7 @@ impl<T> Group<T> {
             if message.tier != tier || !goes(parts.len(), &message.item) {
                 return Err(message);
             }
-            let (group, ticket, item) = (Some(group), 0, message.item);
+            let (ticket, item) = (0, message.item);
             parts.push(Part {
                 group,
                 seq,

@@ -1,5 +1,6 @@
 //! Tasks that a worker has prefetched: how they leave the line, and go back to it.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use crate::backlog::{Several, Spot};
@@ -80,13 +81,18 @@ impl<J: Body> Core<J> {
             let caller = callers.get(by_lane[lane.index() as usize]);
             goes_with(caller.expect("its tasks wait"), first.id(), most)
         };
+        let futures = &Cell::new(false);
         // New ones of a caller and those that were woken: nobody else waits for a turn.
         let pair = self.backlog.pair();
         let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
         let alone = turns.min(most);
-        let run = self
-            .backlog
-            .claim_run(together, |lane, first| limits(lane, first, alone));
+        let run = self.backlog.claim_run(together, |lane, first| {
+            let (most, goes) = limits(lane, first, alone);
+            (most, move |task: &_| {
+                futures.set(futures.get() | Waiting::is_future(task));
+                goes(task)
+            })
+        });
         let (mut several, turns) = match run {
             Some(run) => {
                 let taken = run.len();
@@ -100,7 +106,12 @@ impl<J: Body> Core<J> {
         let holds = several.holds();
         let caller = self.caller_of(holds.lane);
         self.all_taken(caller, several.iter().next(), several.len());
-        for task in several.iter_mut().filter(|task| task.is_future()) {
+        let are_futures = futures.get().then(|| several.iter_mut());
+        for task in are_futures
+            .into_iter()
+            .flatten()
+            .filter(|task| task.is_future())
+        {
             match task.future() {
                 Some(future) => self.future_mut(future).phase = Phase::Claimed(false),
                 None => self.enter(task, holds),

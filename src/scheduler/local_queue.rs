@@ -14,14 +14,14 @@ use crate::sync::{Arc, Mutex, MutexGuard};
 use super::cell::Job;
 use super::log::Record;
 use super::outcome::Ending;
-use super::task_state::{Body, Claimed, Running, Started, Tag};
+use super::task_state::{Body, Claimed, Next, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
 /// A task that has run, or several of one claim that ended well one after the other: the core
 /// does not know it yet.
 pub(super) struct Ran {
-    /// That of the first, but for the number, which is the last one's.
+    /// That of the first.
     pub(super) tag: Tag,
     pub(super) tasks: u32,
     /// How many groups are [free](Local::groups) since.
@@ -114,14 +114,20 @@ impl LocalQueue {
 type ToRun = (Work, Option<Box<Record>>);
 
 impl Local {
-    /// Nothing has run: the first of those that wait starts `now`.
-    pub(super) fn begin(&mut self, now: Duration) -> Option<Started<Work>> {
+    /// The next of those that wait.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Next<Work>> {
         let first = self.waiting.front_mut()?;
-        let (task, holds, record) = first.pop()?;
+        let next = first.pop();
         if first.len() == 0 {
             self.waiting.pop_front();
         }
-        let started = Started::new(task, holds, record, now);
+        next
+    }
+
+    /// Nothing has run: the first of those that wait starts `now`.
+    pub(super) fn begin(&mut self, now: Duration) -> Option<Started<Work>> {
+        let started = Started::new(self.pop()?, now);
         self.running = Some(started.running());
         Some(started)
     }
@@ -130,15 +136,65 @@ impl Local {
     /// which starts `now`.
     #[inline]
     pub(super) fn go_on(&mut self, ran: &mut Ran, now: Duration) -> Option<ToRun> {
-        let next = self.waiting.front_mut();
-        let (joins, takes_over) = next.as_ref().map_or((false, false), |next| next.goes_on());
+        if let Some(job) = self.go_on_plainly(ran, now) {
+            return Some((job, None));
+        }
+        let next = self.pop();
+        let of_next = next.as_ref();
+        let (joins, takes_over) = of_next.map_or((false, false), |n| (n.joins, n.takes_over));
+        self.note(ran, joins, takes_over);
+        let Next {
+            task,
+            holds,
+            record,
+            ..
+        } = next?;
+        let running = self.running.as_mut()?;
+        let tag = Tag::of(&task, holds);
+        (ran.tag, ran.start) = (tag, now);
+        (running.tag, running.start) = (tag, now);
+        if task.has_label() || running.label.is_some() {
+            running.label = task.job.label().cloned();
+        }
+        Some((task.job, record))
+    }
+
+    /// The same where the next differs from what has run by its number only, or its group.
+    #[inline(always)]
+    fn go_on_plainly(&mut self, ran: &mut Ran, now: Duration) -> Option<Work> {
+        let running = self.running.as_mut()?;
+        let Some(Claimed::Several(first)) = self.waiting.front_mut() else {
+            return None;
+        };
+        if !(self.joins && ran.is_plain() && running.label.is_none()) {
+            return None;
+        }
+        let before = self.past.last_mut()?;
+        let (task, free) = first.pop_behind(|task| !task.has_label())?;
+        before.tasks += 1;
+        if let Some(free) = free {
+            before.groups += 1;
+            self.groups.push(free);
+            let group = first.holds().group;
+            (ran.tag.holds.group, running.tag.holds.group) = (group, group);
+        }
+        (ran.tag.id, ran.start) = (task.id(), now);
+        (running.tag.id, running.start) = (task.id(), now);
+        if first.is_empty() {
+            self.waiting.pop_front();
+        }
+        Some(task.job)
+    }
+
+    /// What has run stays here; the next joins it, or even takes over what it held.
+    #[inline(always)]
+    fn note(&mut self, ran: &mut Ran, joins: bool, takes_over: bool) {
         let is_plain = ran.is_plain();
         let free = ran.tag.frees().filter(|_| !takes_over);
         let groups = u32::from(free.is_some());
         match self.past.last_mut().filter(|_| self.joins && is_plain) {
             Some(before) => {
                 before.tasks += 1;
-                before.tag.id = ran.tag.id;
                 before.groups += groups;
             }
             None => {
@@ -154,18 +210,5 @@ impl Local {
             self.groups.push(free);
         }
         self.joins = joins && is_plain;
-        let next = next?;
-        let (task, holds, record) = next.pop()?;
-        if next.len() == 0 {
-            self.waiting.pop_front();
-        }
-        let running = self.running.as_mut()?;
-        let tag = Tag::of(&task, holds);
-        (ran.tag, ran.start) = (tag, now);
-        (running.tag, running.start) = (tag, now);
-        if task.has_label() || running.label.is_some() {
-            running.label = task.job.label().cloned();
-        }
-        Some((task.job, record))
     }
 }

@@ -86,17 +86,21 @@ impl<J: Body> Core<J> {
     }
 
     /// As many [submissions](Self::submit) of tasks of tier 0 that no failure skips: they are
-    /// alone, or of a group, of which the first may be bumped.
+    /// alone, or of a group, of which the first may be bumped. Some may be `named`.
     pub(super) fn submit_run(
         &mut self,
         caller: Key,
         placing: Placing,
         run: Vec<Option<Waiting<J>>>,
+        named: bool,
     ) {
         self.announce(caller, run.len() as u64);
         match placing.group {
             Some(group) => self.backlog.send_several(group, placing.bump, run),
-            None => self.backlog.send_run(self.caller(caller).lane, run),
+            None => {
+                let lane = self.caller(caller).lane;
+                self.backlog.send_run(lane, run, named);
+            }
         }
     }
 

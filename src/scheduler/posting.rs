@@ -19,6 +19,8 @@ pub(super) struct Posted {
     /// While it is the only one.
     pub(super) one: Option<Waiting<Work>>,
     pub(super) run: Vec<Option<Waiting<Work>>>,
+    /// Somebody has a handle of one of them.
+    pub(super) named: bool,
 }
 
 impl Posted {
@@ -27,6 +29,7 @@ impl Posted {
         Self {
             caller,
             placing,
+            named: task.is_named(),
             one: Some(task),
             run: Vec::new(),
         }
@@ -39,11 +42,12 @@ impl Posted {
     }
 
     /// One more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, task: Waiting<Work>) {
         if self.one.is_some() {
             self.begin_run();
         }
+        self.named |= task.is_named();
         self.run.push(Some(task));
     }
 

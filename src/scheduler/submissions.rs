@@ -139,10 +139,11 @@ impl Submissions {
                 placing,
                 one,
                 run,
+                named,
             } = posted;
             match one {
                 Some(task) => state.core.submit_one(caller, placing, task),
-                None => state.core.submit_run(caller, placing, run),
+                None => state.core.submit_run(caller, placing, run, named),
             }
         }
         state.posting.buffer = posted;
@@ -168,7 +169,11 @@ impl Submissions {
                 list.bodies.take_in(&mut state.posting.bodies);
                 let bodies = std::mem::take(&mut list.bodies);
                 *list = List::new(list.rows.number + 1, bodies);
-                state.posting = Posting::default();
+                let bodies = std::mem::take(&mut state.posting.bodies);
+                state.posting = Posting {
+                    bodies,
+                    ..Posting::default()
+                };
             }
             return state.core.last == last;
         }

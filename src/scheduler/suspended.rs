@@ -133,7 +133,7 @@ impl<J: Body> Core<J> {
             let key = task.future().expect(ENTRY);
             self.future_mut(key).phase = Phase::InLine(spot);
         }
-        self.backlog.send_run(lane, tasks);
+        self.backlog.send_run(lane, tasks, false);
     }
 
     /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it

@@ -141,6 +141,12 @@ impl<J: Body> Waiting<J> {
         self.bits & FUTURE != 0
     }
 
+    /// Whether anybody has a handle: not known of a future with an entry.
+    #[inline]
+    pub(super) fn is_named(&self) -> bool {
+        self.bits & NAMED != 0
+    }
+
     /// Whether it may be called something: not known of a future with an entry.
     #[inline]
     pub(super) fn has_label(&self) -> bool {
@@ -170,7 +176,7 @@ impl<J: Body> Waiting<J> {
     /// Its handle finds it there.
     #[inline]
     pub(super) fn moved(&self, to: Location) {
-        if self.bits & NAMED != 0 {
+        if self.is_named() {
             self.job.moved(to);
         }
     }
@@ -273,16 +279,12 @@ pub(crate) struct Started<J> {
 }
 
 impl<J: Body> Started<J> {
-    pub(super) fn new(
-        task: Waiting<J>,
-        holds: InFlight,
-        record: Option<Box<Record>>,
-        start: Duration,
-    ) -> Self {
+    #[inline]
+    pub(super) fn new(next: Next<J>, start: Duration) -> Self {
         Self {
-            tag: Tag::of(&task, holds),
-            job: task.job,
-            record,
+            tag: Tag::of(&next.task, next.holds),
+            job: next.task.job,
+            record: next.record,
             start,
         }
     }
@@ -314,27 +316,44 @@ impl<J: Body> Claimed<J> {
         }
     }
 
-    /// Whether its next task was claimed with the one before it, and takes over what that held.
-    #[inline]
-    pub(super) fn goes_on(&self) -> (bool, bool) {
-        match self {
-            Self::One(..) => (false, false),
-            Self::Several(several) => (several.has_begun(), several.goes_on()),
-        }
-    }
-
-    /// Its worker runs the next now: what it holds, and its row.
+    /// Its worker runs the next now.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<(Waiting<J>, InFlight, Option<Box<Record>>)> {
+    pub(super) fn pop(&mut self) -> Option<Next<J>> {
         match self {
             Self::One(claim, record) => {
                 let claim = claim.take()?;
-                let holds = claim.holds();
-                Some((claim.item, holds, record.take()))
+                Some(Next {
+                    holds: claim.holds(),
+                    task: claim.item,
+                    record: record.take(),
+                    joins: false,
+                    takes_over: false,
+                })
             }
-            Self::Several(several) => Some((several.pop()?, several.holds(), None)),
+            Self::Several(several) => {
+                let (joins, takes_over) = (several.has_begun(), several.goes_on());
+                Some(Next {
+                    task: several.pop()?,
+                    holds: several.holds(),
+                    record: None,
+                    joins,
+                    takes_over,
+                })
+            }
         }
     }
+}
+
+/// A task that its worker runs now.
+pub(super) struct Next<J> {
+    pub(super) task: Waiting<J>,
+    pub(super) holds: InFlight,
+    /// Its row, if there is a log.
+    pub(super) record: Option<Box<Record>>,
+    /// It was claimed with the one before it.
+    pub(super) joins: bool,
+    /// And takes over what that held.
+    pub(super) takes_over: bool,
 }
 
 /// A task that runs, for the status.

@@ -23,9 +23,9 @@ impl<J: Body> Core<J> {
 
     /// Worker `n`, which may, takes one task.
     pub(super) fn start_one(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        let (task, holds, record) = self.claim_one()?.pop()?;
+        let next = self.claim_one()?.pop()?;
         self.workers.claimed(n);
-        let started = Started::new(task, holds, record, now);
+        let started = Started::new(next, now);
         self.set_running(n, Some(started.running()));
         Some(started)
     }

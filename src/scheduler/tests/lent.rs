@@ -287,21 +287,33 @@ fn who_took_over_a_hold_gives_it_back() {
     world.check_empty();
 }
 
-/// Every other one has a label.
+/// Eight tasks: every other one has a label, or none; alone, or two of each of four groups.
 #[test]
 fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
-    for begun in 1..5 {
+    for (labels, grouped, begun) in (0..2).flat_map(|labels| {
+        (0..2).flat_map(move |grouped| (1..7).map(move |begun| (labels == 0, grouped == 0, begun)))
+    }) {
         let mut world = World::new(1);
-        let run = (1..9).map(|id| {
-            let label = (id % 2 == 0).then(|| Arc::from("even"));
-            let job: Arc<dyn Job> = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), label));
+        let groups: Vec<_> = (0..4).map(|_| world.serial_group()).collect();
+        let group = |id: u64| grouped.then(|| groups[(id as usize - 1) / 2]);
+        let label = |id: u64| (labels && id % 2 == 0).then_some("even");
+        let task = |id| {
+            let job: Arc<dyn Job> = Arc::new(Solo::new(
+                Function(|| Ok::<_, ()>(())),
+                label(id).map(Arc::from),
+            ));
             Some(waiting(id, false, job))
-        });
-        let placing = Placing::default();
-        world
-            .state
-            .core
-            .submit_run(world.caller, placing, run.collect());
+        };
+        let each = if grouped { 2 } else { 8 };
+        for first in (1..9).step_by(each) {
+            let placing = Placing {
+                group: group(first),
+                ..Placing::default()
+            };
+            let run = (first..).take(each).map(task).collect();
+            let core = &mut world.state.core;
+            core.submit_run(world.caller, placing, run, false);
+        }
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
         let mut ran = Ran::new(taken.first.tag, NOW);
@@ -309,6 +321,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
             ran.end = Duration::from_secs(id);
             assert!(queue.next(&mut ran).is_some());
             assert_eq!((ran.tag.id.0, ran.start), (id, ran.end));
+            assert_eq!(ran.tag.holds.group, group(id));
         }
         let status = world.state.exact(&mut world.wakes).status(0);
         let [running] = &status.running[..] else {
@@ -316,8 +329,8 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         };
         let (id, start) = (running.id.0, running.start);
         assert_eq!((id, start), (2 + begun, Duration::from_secs(id)));
-        let label = (id % 2 == 0).then_some("even");
-        assert_eq!(running.label.as_deref(), label);
+        assert_eq!(running.label.as_deref(), label(id));
+        assert_eq!(running.group.map(|group| group.key), group(id));
         assert_eq!(world.state.core.unfinished, 8 - (id - 1));
     }
 }

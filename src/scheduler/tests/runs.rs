@@ -69,7 +69,7 @@ impl World {
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(waiting(id, true, self.job())));
         let (alone, run) = (Placing::default(), run.collect());
-        self.state.core.submit_run(self.caller, alone, run);
+        self.state.core.submit_run(self.caller, alone, run, true);
     }
 
     /// The same, of futures where it says so: these have no cells.
@@ -80,7 +80,7 @@ impl World {
             Some(waiting(id, false, job))
         });
         let (alone, run) = (Placing::default(), run.collect());
-        self.state.core.submit_run(self.caller, alone, run);
+        self.state.core.submit_run(self.caller, alone, run, false);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
