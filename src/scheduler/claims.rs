@@ -81,6 +81,7 @@ impl<J: Body> Core<J> {
             let caller = callers.get(by_lane[lane.index() as usize]);
             goes_with(caller.expect("its tasks wait"), first.id(), most)
         };
+        // Whether any of them is one.
         let futures = &Cell::new(false);
         // New ones of a caller and those that were woken: nobody else waits for a turn.
         let pair = self.backlog.pair();
@@ -103,21 +104,23 @@ impl<J: Body> Core<J> {
                 (most, move |task: &_| goes(task) && !task.is_future())
             })?,
         };
-        let holds = several.holds();
-        let caller = self.caller_of(holds.lane);
+        let caller = self.caller_of(several.holds().lane);
         self.all_taken(caller, several.iter().next(), several.len());
-        let are_futures = futures.get().then(|| several.iter_mut());
-        for task in are_futures
-            .into_iter()
-            .flatten()
-            .filter(|task| task.is_future())
-        {
+        if futures.get() {
+            self.futures_taken(&mut several);
+        }
+        Some((several, turns))
+    }
+
+    /// A worker has the futures among these.
+    fn futures_taken(&mut self, several: &mut Several<Waiting<J>>) {
+        let holds = several.holds();
+        for task in several.iter_mut().filter(|task| task.is_future()) {
             match task.future() {
                 Some(future) => self.future_mut(future).phase = Phase::Claimed(false),
                 None => self.enter(task, holds),
             }
         }
-        Some((several, turns))
     }
 
     /// A worker has these tasks of one epoch, of which it has had none.

@@ -291,5 +291,9 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
         });
         assert_eq!(claim.map(|claim| claim.len()), Some(count));
         assert_eq!(backlog.lane(lane).in_use as usize, count);
+        if others > 0 {
+            let next = backlog.claim().unwrap();
+            assert_eq!((next.lane, next.item), (other, 0), "its turn has come");
+        }
     }
 }

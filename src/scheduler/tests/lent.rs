@@ -206,6 +206,11 @@ fn a_future_is_not_among_several_groups() {
         world.state.core.submit(world.caller, placing, job, NOW);
     }
     let worker = world.claim(1, 9).unwrap();
+    for claimed in &worker.queue.as_ref().unwrap().lock().waiting {
+        if let Claimed::Several(several) = claimed {
+            assert!(several.iter().all(|task| !task.is_future()));
+        }
+    }
     let status = world.state.exact(&mut world.wakes).status(0);
     let groups: BTreeSet<_> = status.waiting.iter().map(|task| task.group).collect();
     assert_eq!(groups.len(), 3, "each holds what is its own");
@@ -296,7 +301,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         let mut world = World::new(1);
         let groups: Vec<_> = (0..4).map(|_| world.serial_group()).collect();
         let group = |id: u64| grouped.then(|| groups[(id as usize - 1) / 2]);
-        let label = |id: u64| (labels && id % 2 == 0).then_some("even");
+        let label = |id: u64| (labels && id.is_multiple_of(2)).then_some("even");
         let task = |id| {
             let job: Arc<dyn Job> = Arc::new(Solo::new(
                 Function(|| Ok::<_, ()>(())),

@@ -35,7 +35,7 @@ pub(super) struct World {
 pub(super) struct Worker {
     n: u32,
     pub(super) tag: Tag,
-    queue: Option<Arc<LocalQueue>>,
+    pub(super) queue: Option<Arc<LocalQueue>>,
 }
 
 pub(super) const NOW: Duration = Duration::ZERO;
