@@ -34,7 +34,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Hands this back if `lock` is another than that which is held, or was moved meanwhile.
+    /// Hands this back if `lock` is another than that which is held, or was moved meanwhile. It is
+    /// known by its address: if that lock has been dropped, another that lies there is taken for it.
     pub fn into_guard<L: Deref<Target = IntentLock>>(self, lock: L) -> Result<Guard<L>, Self> {
         if self.of != address(&lock) {
             return Err(self);

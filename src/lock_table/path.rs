@@ -157,6 +157,8 @@ impl<K: Resource> Path<K> {
                 && step.mode.is_none()
                 && let Some(by) = self.cover(at, mode, holds)
             {
+                // It is in the holds once.
+                self.gives_up |= step.idle;
                 self.steps[at].cover = Some(by);
                 continue;
             }

@@ -221,15 +221,18 @@ impl Aftermath<'_> {
         }
     }
 
+    /// Room and workers first: what is dropped may wait for what these bring.
     #[cold]
-    fn follow(&self, todo: Todo<Work>) {
-        for capacity in todo.freed {
-            capacity.serve();
+    fn follow(&self, mut todo: Vec<Todo<Work>>) {
+        for todo in &mut todo {
+            for capacity in todo.freed.drain(..) {
+                capacity.serve();
+            }
+            for n in todo.to_start.drain(..) {
+                (self.shared.start)(self.shared, n);
+            }
         }
-        for n in todo.to_start {
-            (self.shared.start)(self.shared, n);
-        }
-        for ended in todo.ended {
+        for ended in todo.into_iter().flat_map(|todo| todo.ended) {
             let Ended {
                 tag, job, ending, ..
             } = ended;
@@ -251,7 +254,7 @@ impl Drop for Aftermath<'_> {
     fn drop(&mut self) {
         if !self.todo.is_empty() {
             let todo = std::mem::take(&mut self.todo);
-            todo.into_iter().for_each(|todo| self.follow(todo));
+            self.follow(todo);
         }
     }
 }

@@ -47,11 +47,12 @@ impl Caller {
     }
 
     /// Submits a task without a handle, for half of what it costs to [detach](Task::detach) one:
-    /// the memory of its body is used again for tasks of its type (a few small ones are kept for
-    /// that). While all workers are busy, and there is no log, it reads no clock; as the time of
-    /// its submission a status then shows when a worker had last looked before. Where a worker
-    /// must be sent for, in tiers and with a delay, it takes the scheduler's lock, which reads the
-    /// clock once, as each report of a worker does. The times of its run are not measured.
+    /// the memory of its body is used again for tasks of its type (some hundred small ones are
+    /// kept for that). While all workers are busy, and there is no log, it reads no clock; as the
+    /// time of its submission a status then shows when a worker had last looked before. Where a
+    /// worker must be sent for, in tiers and with a delay, it takes the scheduler's lock, which
+    /// reads the clock once, as each report of a worker does. The times of its run are not
+    /// measured.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! The parts of a scheduler, tested without threads but in `first` and `scope`. In this file:
 //! what shows only where a worker cannot be started beside one that rests.
 
+mod after;
 mod bodies;
 mod endings;
 mod first;

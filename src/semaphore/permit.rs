@@ -53,7 +53,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Hands this back if `semaphore` is another than theirs, or was moved meanwhile.
+    /// Hands this back if `semaphore` is another than theirs, or was moved meanwhile. It is known by
+    /// its address: if theirs has been dropped, another that lies there is taken for it.
     pub fn into_permit<S: Deref<Target = Semaphore>>(
         self,
         semaphore: S,

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use super::super::{LockError, LockTable, Owner, Resource};
+use super::super::{LockError, LockTable, Owner, ReleaseError, Resource};
 use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
 
 thread_local! {
@@ -206,4 +206,26 @@ fn what_is_moved_below_a_root_that_was_kept() {
     assert_eq!((locks.len(), a.holdings().count()), (1, 1));
     take(&mut a, Name::Root, S);
     assert_eq!(a.held(&Name::Root), Some(S));
+}
+
+/// It is covered there, and what was kept of it is given up.
+#[test]
+fn what_was_kept_as_a_root_is_covered_where_it_is_now() {
+    MOVED.set(true);
+    let locks = LockTable::new();
+    let mut a = locks.owner(0);
+    for _ in 0..2 {
+        take(&mut a, Name::File, X);
+        a.release(&Name::File).unwrap();
+    }
+    MOVED.set(false);
+    take(&mut a, Name::Root, S);
+    take(&mut a, Name::MovedOut, S);
+    take(&mut a, Name::Other, S);
+    assert_eq!(a.held(&Name::MovedOut), Some(S));
+    a.release(&Name::Other).unwrap();
+    assert_eq!(a.release(&Name::Root), Err(ReleaseError::StillCovers));
+    assert_eq!(a.release(&Name::MovedOut), Ok(()));
+    assert_eq!(a.release(&Name::Root), Ok(()));
+    assert_eq!((locks.is_empty(), a.holdings().count()), (true, 0));
 }
