@@ -273,19 +273,15 @@ fn storms_of_pauses_keep_the_order_of_age() {
 
 /// Shifting each to its place would be quadratic: this would not end.
 #[test]
-fn many_unclaimed_oldest_first_stand_in_order_again() {
+fn many_returned_oldest_first_stand_in_order_again() {
     const HALF: u32 = 1 << 17;
-    let mut backlog = Backlog::new(Bypass::default());
-    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
-    let group = backlog.add_group(lane, Limit::Unlimited, 100).unwrap();
-    for i in 0..2 * HALF {
-        backlog.send(group, None, None, i);
+    let mut messages = Messages::new();
+    (0..2 * HALF).for_each(|item| _ = messages.add(0, item));
+    let taken: Vec<_> = (0..HALF).map(|_| messages.pop().unwrap()).collect();
+    for (seq, message) in taken {
+        messages.put(seq, message);
     }
-    let taken: Vec<_> = (0..HALF).map(|_| backlog.claim().unwrap()).collect();
-    for claim in taken {
-        backlog.unclaim(claim);
-    }
-    let order = (0..2 * HALF).map(|_| backlog.claim().unwrap().item);
+    let order = std::iter::from_fn(|| messages.pop()).map(|(_, message)| message.item);
     assert!(order.eq(0..2 * HALF));
 }
 
