@@ -51,8 +51,6 @@ impl Tests {
             .arg("--message-format=json-render-diagnostics")
             // A fifth of the time, and nobody reads a backtrace of these.
             .args(PACKAGES.map(|name| format!("--config=profile.dev.package.{name}.debug=false")))
-            // Most fail at once: what would run faster takes longer to build.
-            .args(PACKAGES.map(|name| format!("--config=profile.dev.package.{name}.opt-level=0")))
             .args(asked.iter().flatten())
             .env("CARGO_TARGET_DIR", tree.target())
             .current_dir(&tree.path)
