@@ -220,7 +220,9 @@ fn a_bump_to_the_level_that_it_has_moves_nobody() {
     for n in [0, 1, 0] {
         assert!(backlog.bump(paused[n], 200));
     }
-    paused.map(|group| backlog.set_limit(group, Limit::SERIAL));
+    for group in paused {
+        assert_eq!(backlog.set_limit(group, Limit::SERIAL), Some(Ok(())));
+    }
     assert_eq!(order(&mut backlog), [1, 2]);
 }
 
