@@ -204,6 +204,53 @@ fn tiers_do_not_go_down_while_anything_is_outstanding() {
     assert_eq!(backlog.send(group, Some(0), None, 4), (4, 0));
 }
 
+fn order(backlog: &mut Backlog<i32>) -> Vec<i32> {
+    std::iter::from_fn(|| Some(backlog.claim()?.item)).collect()
+}
+
+#[test]
+fn a_bump_to_the_level_that_it_has_moves_nobody() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let paused = [1, 2].map(|n| {
+        let group = backlog.add_group(lane, Limit::AtMost(0), 100).unwrap();
+        backlog.send(group, None, None, n);
+        group
+    });
+    for n in [0, 1, 0] {
+        assert!(backlog.bump(paused[n], 200));
+    }
+    for group in paused {
+        assert_eq!(backlog.set_limit(group, Limit::SERIAL), Some(Ok(())));
+    }
+    assert_eq!(order(&mut backlog), [1, 2]);
+}
+
+#[test]
+fn a_lane_whose_group_has_more_keeps_its_turns() {
+    let mut backlog = Backlog::new(Bypass::default());
+    for messages in [&[1, 2][..], &[3]] {
+        let lane = backlog.add_lane(2, Limit::Unlimited).unwrap();
+        let group = backlog.add_group(lane, Limit::AtMost(2), 100).unwrap();
+        messages
+            .iter()
+            .for_each(|&n| _ = backlog.send(group, None, None, n));
+    }
+    assert_eq!(order(&mut backlog), [1, 2, 3]);
+}
+
+#[test]
+fn a_group_that_is_ready_again_is_younger_than_who_came_meanwhile() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let groups = [(); 2].map(|()| backlog.add_group(lane, Limit::SERIAL, 100).unwrap());
+    (1..=2).for_each(|n| _ = backlog.send(groups[0], None, None, n));
+    assert_eq!(backlog.claim().map(|claim| claim.item), Some(1));
+    backlog.send(groups[1], None, None, 3);
+    backlog.complete_each(lane, 0, &groups[..1]);
+    assert_eq!(order(&mut backlog), [3, 2]);
+}
+
 /// 0..n, each once, in an order that jumps about; n is a power of two.
 fn scattered(n: u64) -> impl Iterator<Item = u64> {
     (0..n).map(move |i| (i * 76_543 + 12_345) % n)
@@ -273,19 +320,15 @@ fn storms_of_pauses_keep_the_order_of_age() {
 
 /// Shifting each to its place would be quadratic: this would not end.
 #[test]
-fn many_unclaimed_oldest_first_stand_in_order_again() {
+fn many_returned_oldest_first_stand_in_order_again() {
     const HALF: u32 = 1 << 17;
-    let mut backlog = Backlog::new(Bypass::default());
-    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
-    let group = backlog.add_group(lane, Limit::Unlimited, 100).unwrap();
-    for i in 0..2 * HALF {
-        backlog.send(group, None, None, i);
+    let mut messages = Messages::new();
+    (0..2 * HALF).for_each(|item| _ = messages.add(0, item));
+    let taken: Vec<_> = (0..HALF).map(|_| messages.pop().unwrap()).collect();
+    for (seq, message) in taken {
+        messages.put(seq, message);
     }
-    let taken: Vec<_> = (0..HALF).map(|_| backlog.claim().unwrap()).collect();
-    for claim in taken {
-        backlog.unclaim(claim);
-    }
-    let order = (0..2 * HALF).map(|_| backlog.claim().unwrap().item);
+    let order = std::iter::from_fn(|| messages.pop()).map(|(_, message)| message.item);
     assert!(order.eq(0..2 * HALF));
 }
 

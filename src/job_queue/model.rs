@@ -161,3 +161,19 @@ fn a_completion_wakes_a_push() {
         assert_eq!(queue.available_permits(), Some(1));
     });
 }
+
+/// A batch that is refused for its names has no room that another is refused for.
+#[test]
+fn a_refused_batch_takes_no_room() {
+    explore("a_refused_batch_takes_no_room", None, || {
+        let queue: JobQueue<u8, u8> = JobQueue::builder().capacity(2).build().unwrap();
+        let other = queue.clone();
+        let refused = spawn(move || {
+            let twice = [1, 2].map(|n| (n, n, Place::new().unique("twice")));
+            other.push_all(twice).map(drop).unwrap_err().reason
+        });
+        assert!(queue.push(3, 3, Place::new()).is_ok());
+        let reason = refused.join().unwrap();
+        assert!([PushReason::DuplicateInBatch, PushReason::Full].contains(&reason));
+    });
+}

@@ -306,3 +306,41 @@ fn what_leaves_while_nobody_claims_leaves_nothing() {
     assert_eq!(claim(&mut jobs, None, 9, None).len(), 1);
     assert!(jobs.dirty.is_empty());
 }
+
+#[test]
+fn no_timer_outlives_its_job() {
+    let mut jobs = Small::new(Limit::SERIAL, Retry::default());
+    let later = add(&mut jobs, 1, Place::new().due(at(5)), 0);
+    jobs.remove(later).unwrap();
+    assert_eq!(jobs.timers.len(), 0);
+    add(&mut jobs, 1, Place::new(), 0);
+    let picks = claim(&mut jobs, None, 1, Some(at(5)));
+    assert_eq!(jobs.timers.len(), 1);
+    jobs.complete(picks[0]).unwrap();
+    assert_eq!(jobs.timers.len(), 0);
+}
+
+/// It has no other behind it yet.
+#[test]
+fn a_smaller_key_is_before_the_only_one_of_its_group() {
+    let mut jobs = Small::new(Limit::SERIAL, Retry::default());
+    for key in [5, 3] {
+        add(&mut jobs, key, Place::new().group("g"), u32::from(key));
+        jobs.check();
+    }
+    let picks = claimed(&mut jobs, 2);
+    assert_eq!(numbers(&jobs, &picks), [3]);
+}
+
+#[test]
+fn a_job_that_is_replaced_leaves_its_name_to_the_new_one() {
+    let mut jobs = Small::new(Limit::SERIAL, Retry::default());
+    let once = || Place::new().unique("once");
+    add(&mut jobs, 1, once(), 1);
+    let mut entering = (Some((2, 2)), once());
+    let (new, old) = jobs.push((&mut entering, 0), true, || Ok(())).unwrap();
+    let old = old.map(|old| jobs.take_replaced(old).job);
+    assert_eq!(old, Some(1));
+    let duplicate = PushReason::Duplicate(named(new));
+    assert_eq!(try_add(&mut jobs, 3, once(), 3), Err(duplicate));
+}

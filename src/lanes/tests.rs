@@ -274,3 +274,18 @@ proptest! {
         run(&setup, &ops, Watch::letter());
     }
 }
+
+/// The oldest of three was overtaken once, and the next was not: that begins in a run.
+#[test]
+fn a_run_of_turns_ends_the_overtakings_of_the_oldest() {
+    let mut lanes = Lanes::new(Bypass::AtMost(2));
+    let lane = lanes.add_lane(1, Limit::Unlimited).unwrap().index();
+    lanes.push(lane, 1, 9, 'a');
+    lanes.push(lane, 2, 9, 'b');
+    lanes.push(lane, 3, 10, 'c');
+    assert_eq!(lanes.pop().map(|(group, ..)| group), Some('c'));
+    let mut run = [None];
+    assert_eq!((lanes.pop_run(&mut run), run), (1, [Some('a')]));
+    let next = lanes.begin().map(|turn| (turn.group, turn.overtaken));
+    assert_eq!(next, Some(('b', Some(0))));
+}

@@ -271,3 +271,21 @@ fn what_is_lent_keeps_the_age_of_its_group() {
     let order = std::iter::from_fn(|| Some(backlog.claim()?.item));
     assert_eq!(order.collect::<Vec<_>>(), [3, 2, 4]);
 }
+
+/// The first of them was overtaken once, and is so again when none has begun.
+#[test]
+fn groups_that_go_back_have_been_overtaken_as_before() {
+    let mut backlog = Backlog::new(Bypass::AtMost(2));
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let add = |_| backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
+    let groups: Vec<_> = (0..2).map(add).collect();
+    (0..2).for_each(|n| _ = backlog.send(groups[n], None, None, n));
+    backlog.send_alone(lane, 0, Some(255), 2);
+    assert_eq!(backlog.claim().map(|claim| claim.item), Some(2));
+    let (claim, turns) = backlog.claim_groups(2, |_, _| (9, |_: &_| true)).unwrap();
+    assert!(turns == 2 && claim.iter().eq(&[0, 1]));
+    backlog.give_back(claim);
+    let next: Vec<_> = (0..2).map(|_| backlog.claim().unwrap()).collect();
+    let next = next.iter().map(|claim| (claim.item, claim.overtaken));
+    assert!(next.eq([(0, Some(1)), (1, Some(0))]));
+}

@@ -68,3 +68,18 @@ fn the_first_tier_of_a_lane_is_no_matter_of_the_groups_of_others() {
     }
     assert_eq!(slots_visited(), before);
 }
+
+#[test]
+fn each_group_of_a_lane_is_known_until_it_has_gone() {
+    let mut backlog = Backlog::<()>::new(Bypass::default());
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let mut groups: Vec<_> = (0..4)
+        .map(|_| backlog.add_group(lane, Limit::AtMost(0), 100).unwrap())
+        .collect();
+    // One between two others, then the one that had been added before it.
+    for gone in [1, 0, 1] {
+        backlog.unpin(groups.remove(gone));
+        let known = backlog.paused_in(lane).into_iter().rev();
+        assert!(known.eq(groups.iter().copied()));
+    }
+}

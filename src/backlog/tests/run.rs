@@ -16,6 +16,9 @@ const LANES: usize = 3;
 /// Groups in each lane.
 const LEVELS: [u8; 2] = [100, 200];
 
+/// After so many events all that waits is looked at, which takes most of the time.
+const EACH: u64 = 4;
+
 /// A message that knows where it waits, or waited last.
 #[derive(Clone, Debug)]
 struct Told(usize, Rc<Cell<Option<Spot>>>);
@@ -74,6 +77,7 @@ struct Twins {
     waiting: Vec<usize>,
     claimed: Vec<(Several<Told>, VecDeque<Claim<usize>>)>,
     running: Vec<(InFlight, InFlight)>,
+    events: u64,
 }
 
 impl Twins {
@@ -100,6 +104,7 @@ impl Twins {
             waiting: vec![],
             claimed: vec![],
             running: vec![],
+            events: 0,
         }
     }
 
@@ -226,6 +231,10 @@ impl Twins {
         let (subject, singles) = (&mut self.subject, &mut self.singles);
         agree(subject, singles, &self.lanes);
         assert_eq!(subject.waiting(), self.waiting.len() as u64);
+        self.events += 1;
+        if !self.events.is_multiple_of(EACH) {
+            return;
+        }
         for &lane in &self.lanes {
             let there = subject.waiting_in(lane).map(|(spot, tier, told)| {
                 assert_eq!(Some(spot), told.1.get());
@@ -296,4 +305,51 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
             assert_eq!((next.lane, next.item), (other, 0), "its turn has come");
         }
     }
+}
+
+/// The first of them was overtaken once, which is over when it begins.
+#[test]
+fn what_is_left_of_a_run_that_has_begun_was_not_overtaken() {
+    for (begun, overtaken) in [(0, 1), (1, 0)] {
+        let mut backlog = Backlog::new(Bypass::AtMost(2));
+        let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+        backlog.send_run(lane, (1..=4).map(Some).collect());
+        backlog.send_alone(lane, 0, Some(255), 5);
+        assert_eq!(backlog.claim().map(|claim| claim.item), Some(5));
+        let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
+        let mut claim = claim.expect("three are next");
+        (0..begun).for_each(|n| assert_eq!(claim.pop(), Some(n + 1)));
+        backlog.give_back(claim);
+        let next = backlog.claim().unwrap();
+        assert_eq!((next.item, next.overtaken), (begun + 1, Some(overtaken)));
+    }
+}
+
+#[test]
+fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+    let second = backlog.next_spots(lane).nth(1).unwrap();
+    backlog.send_run(lane, (1..=4).map(Some).collect());
+    assert!(backlog.waits(second));
+    assert_eq!(backlog.take_out(second).map(|(item, _)| item), Some(2));
+    assert!(!backlog.waits(second));
+    assert_eq!(backlog.claim().map(|claim| claim.item), Some(1));
+    let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
+    assert!(claim.expect("two are next").iter().eq(&[3]));
+}
+
+/// All turns of their lane, which has them again.
+#[test]
+fn a_run_goes_back_with_its_turns() {
+    let mut backlog = Backlog::new(Bypass::default());
+    let lanes = [2, 1].map(|weight| backlog.add_lane(weight, Limit::Unlimited).unwrap());
+    backlog.send_run(lanes[0], (1..=4).map(Some).collect());
+    backlog.send_run(lanes[1], (5..=6).map(Some).collect());
+    let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
+    let claim = claim.expect("two are next");
+    assert!(claim.iter().eq(&[1, 2]));
+    backlog.give_back(claim);
+    let order = std::iter::from_fn(|| Some(backlog.claim()?.item));
+    assert_eq!(order.collect::<Vec<_>>(), [1, 2, 5, 3, 4, 6]);
 }

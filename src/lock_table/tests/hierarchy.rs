@@ -185,8 +185,13 @@ fn intents_fall_with_the_child_that_needed_them() {
     );
 }
 
+/// In many tables, as each has hashes of its own.
 #[test]
 fn many_at_once() {
+    (0..32).for_each(|_| many_of_one_table());
+}
+
+fn many_of_one_table() {
     let locks = LockTable::new();
     let [mut a, mut b] = owners(&locks);
     let (r, one, two) = (path([1]), path([1, 1]), path([1, 2]));

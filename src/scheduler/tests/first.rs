@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread::yield_now;
 
 use crate::limit::Limit;
+use crate::scheduler::stall::Target;
 use crate::scheduler::{How, Place, Scheduler, Verdict, first};
 
 /// It waits for a paused task and for one that ends. Alone, and beside a task that began to
@@ -19,6 +20,7 @@ fn whichever_ends_is_taken_and_nobody_is_told_to_give_up() {
         let (one, mut another) = (pauses().unwrap(), pauses().unwrap());
         let (go, may_go) = channel();
         let ends = caller.exec(move || may_go.recv().map_err(drop)).unwrap();
+        let end = ends.id();
         let resumes = Arc::clone(&paused);
         let waits = caller.exec(move || {
             let ended = first(&mut [one, ends]).wait().map(|(n, _)| n);
@@ -31,6 +33,8 @@ fn whichever_ends_is_taken_and_nobody_is_told_to_give_up() {
             }
         };
         until_blocked(1);
+        let by_end = |target: &Target| *target == Target::Task(end);
+        assert_eq!(scheduler.shared.state.lock().core.stalls.blocked(by_end), 0);
         let other = (others > 0).then(|| {
             caller
                 .exec(move || another.outcome().wait().map(drop))

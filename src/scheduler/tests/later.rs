@@ -279,6 +279,19 @@ fn workers_leave_a_closed_scheduler_when_nothing_is_to_come() {
     assert!(world.core.close(None).is_some());
 }
 
+/// That may be a task with a delay.
+#[test]
+fn nobody_leaves_a_closed_scheduler_while_something_is_on_its_way() {
+    let mut world = World::new(1, OnFailure::Continue);
+    world.core.underway = 1;
+    world.core.close(None);
+    world.settle();
+    assert!(!world.core.workers.must_leave());
+    world.core.underway = 0;
+    world.settle();
+    assert!(world.core.workers.must_leave());
+}
+
 /// A blocked task may be helped by one that is to come, if a worker is left for it.
 #[test]
 fn no_wait_stalls_while_something_is_to_come_for_another_worker() {

@@ -16,6 +16,7 @@
 //! many as 3 s hold, may not. It counts against us if the test passes, if there is none, if it
 //! fails unbroken, or if the patch does not compile or does not say exactly where it belongs.
 
+mod bodies;
 mod builds;
 mod patch;
 mod report;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use rayon::prelude::*;
 
 use builds::{Program, Tests};
 use patch::Patch;
@@ -57,22 +59,30 @@ fn main() -> Result<ExitCode> {
     let mut report = Report::new();
 
     let copies = tempfile::tempdir()?;
-    let mut weaving = Weaving::default();
+    let hunks = patches.iter().flat_map(|patch| &patch.hunks);
+    let mut weaving = Weaving::of(&tree, hunks.map(|hunk| &*hunk.file).collect())?;
+    let changes = patches.par_iter().map(|patch| {
+        let files = tree.patched(patch);
+        files.map(|files| (weaving.changes(&files), files))
+    });
+    let changes: Vec<_> = changes.collect();
     let mut alone = Vec::new();
-    for (number, patch) in patches.iter().enumerate() {
-        let files = match tree.patched(patch) {
-            Ok(files) => files,
+    for (number, (patch, changes)) in patches.iter().zip(changes).enumerate() {
+        let (changes, files) = match changes {
+            Ok((changes, files)) => (changes?, files),
             Err(why) => {
                 report.bad(&patch.name, &format!("DOES NOT APPLY: {why:#}"));
                 continue;
             }
         };
-        let package = &patch.command.package;
-        if let Err(why) = weaving.add(&tree, number + 1, package, &files)? {
-            report.say(&format!("{}, alone: {why}", patch.name));
-            match built_alone(&tree, patch, &files, copies.path()) {
-                Ok(program) => alone.push((patch, program)),
-                Err(why) => report.bad(&patch.name, &format!("DOES NOT COMPILE\n{why}")),
+        match changes {
+            Ok(changes) => weaving.add(number + 1, &patch.command.package, changes),
+            Err(why) => {
+                report.say(&format!("{}, alone: {why}", patch.name));
+                match built_alone(&tree, patch, &files, copies.path()) {
+                    Ok(program) => alone.push((patch, program)),
+                    Err(why) => report.bad(&patch.name, &format!("DOES NOT COMPILE\n{why}")),
+                }
             }
         }
     }

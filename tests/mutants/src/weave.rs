@@ -3,13 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
-use std::ops::Range;
 
 use anyhow::{Context, Result};
-use syn::spanned::Spanned;
-use syn::visit::Visit;
-use syn::{Block, ReturnType, Signature, Type, TypeParamBound};
+use rayon::prelude::*;
 
+use crate::bodies::{Body, Kind, bodies};
 use crate::tree::{Files, Tree};
 
 /// Says which form of each function runs.
@@ -26,7 +24,7 @@ pub mod mutant {
             said.map_or(0, |said| said.parse().expect("a number"))
         })
     }
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub enum Form<A, B> {
         This(A),
         Later(B),
@@ -68,11 +66,21 @@ impl fmt::Display for Alone {
 }
 
 /// The variants that go into one tree.
-#[derive(Default)]
 pub struct Weaving {
+    /// The files that they change.
+    sources: BTreeMap<String, Source>,
     numbers: BTreeSet<usize>,
     files: BTreeMap<String, Forms>,
 }
+
+/// A file as it is.
+struct Source {
+    text: String,
+    bodies: Vec<Body>,
+}
+
+/// The bodies that a variant has instead, by file and place.
+pub struct Changes(Vec<(String, Vec<(usize, String)>)>);
 
 /// The other bodies of a file's functions, by place.
 type Forms = BTreeMap<usize, Vec<Form>>;
@@ -86,27 +94,42 @@ struct Form {
 }
 
 impl Weaving {
-    /// Adds a variant, by the files that it changes, or says why it cannot.
-    pub fn add(
-        &mut self,
-        tree: &Tree,
-        number: usize,
-        package: &str,
-        files: &Files,
-    ) -> Result<Result<(), Alone>> {
-        let cfg = cfg(package);
+    /// Of none yet, for variants of these files.
+    pub fn of(tree: &Tree, files: BTreeSet<&str>) -> Result<Self> {
+        let files = files.into_par_iter();
+        let sources = files.filter(|file| crate_name(file).is_some());
+        // What is not there is said of each patch that changes it.
+        let texts = sources.filter_map(|file| Some((file.to_owned(), tree.read(file).ok()?)));
+        let sources = texts.map(|(file, text)| {
+            let source = Source::of(text).with_context(|| file.clone())?;
+            Ok((file, source))
+        });
+        Ok(Self {
+            sources: sources.collect::<Result<_>>()?,
+            numbers: BTreeSet::new(),
+            files: BTreeMap::new(),
+        })
+    }
+
+    /// What a variant changes, by its files, or why it cannot be woven.
+    pub fn changes(&self, files: &Files) -> Result<Result<Changes, Alone>> {
         let mut all = Vec::new();
         for (file, broken) in files {
-            if crate_name(file).is_none() {
+            let Some(source) = self.sources.get(file) else {
                 return Ok(Err(Alone::MoreThanBodies));
-            }
-            let sound = tree.read(file)?;
-            match changes(&sound, broken).with_context(|| file.clone())? {
+            };
+            match source.changes(broken).with_context(|| file.clone())? {
                 Ok(changes) => all.push((file.clone(), changes)),
                 Err(why) => return Ok(Err(why)),
             }
         }
-        for (file, changes) in all {
+        Ok(Ok(Changes(all)))
+    }
+
+    /// Adds a variant.
+    pub fn add(&mut self, number: usize, package: &str, changes: Changes) {
+        let cfg = cfg(package);
+        for (file, changes) in changes.0 {
             let forms = self.files.entry(file).or_default();
             for (place, body) in changes {
                 let form = Form { number, body, cfg };
@@ -114,7 +137,6 @@ impl Weaving {
             }
         }
         self.numbers.insert(number);
-        Ok(Ok(()))
     }
 
     pub fn numbers(&self) -> impl Iterator<Item = usize> {
@@ -126,7 +148,7 @@ impl Weaving {
         let mut files = Files::new();
         for (file, forms) in &self.files {
             let name = crate_name(file).context("no source")?;
-            files.insert(file.clone(), woven(&tree.read(file)?, forms, name)?);
+            files.insert(file.clone(), self.sources[file].woven(forms, name)?);
         }
         let root = match files.remove(ROOT) {
             Some(root) => root,
@@ -157,24 +179,56 @@ fn cfg(package: &str) -> &'static str {
     }
 }
 
-/// The bodies that differ, by place, if nothing else does.
-fn changes(sound: &str, broken: &str) -> Result<Result<Vec<(usize, String)>, Alone>> {
-    let (ours, theirs) = (bodies(sound)?, bodies(broken)?);
-    if between(sound, &ours) != between(broken, &theirs) {
-        return Ok(Err(Alone::MoreThanBodies));
+impl Source {
+    fn of(text: String) -> Result<Self> {
+        let bodies = bodies(&text)?;
+        Ok(Self { text, bodies })
     }
-    let mut changes = Vec::new();
-    for (place, (our, their)) in ours.iter().zip(&theirs).enumerate() {
-        let body = &broken[their.range.clone()];
-        if sound[our.range.clone()] == *body {
-            continue;
+
+    /// The bodies that differ, by place, if nothing else does.
+    fn changes(&self, broken: &str) -> Result<Result<Vec<(usize, String)>, Alone>> {
+        let theirs = bodies(broken)?;
+        if between(&self.text, &self.bodies) != between(broken, &theirs) {
+            return Ok(Err(Alone::MoreThanBodies));
         }
-        if our.kind == Kind::Fixed {
-            return Ok(Err(Alone::FixedBody));
+        let mut changes = Vec::new();
+        for (place, (our, their)) in self.bodies.iter().zip(&theirs).enumerate() {
+            let body = &broken[their.range.clone()];
+            if self.text[our.range.clone()] == *body {
+                continue;
+            }
+            if our.kind == Kind::Fixed {
+                return Ok(Err(Alone::FixedBody));
+            }
+            changes.push((place, body.to_owned()));
         }
-        changes.push((place, body.to_owned()));
+        Ok(Ok(changes))
     }
-    Ok(Ok(changes))
+
+    fn woven(&self, forms: &Forms, name: &str) -> Result<String> {
+        let text = &self.text;
+        let mut out = String::new();
+        let mut at = 0;
+        for (place, forms) in forms {
+            let Body { range, kind } = &self.bodies[*place];
+            out += &text[at..range.start];
+            writeln!(out, "{{ match {name}::mutant::number() {{")?;
+            let iterator = *kind == Kind::Iterator;
+            let arm = |nth: usize, body: &str| match iterator {
+                true => of_iterator(nth, forms.len(), body),
+                false => body.to_owned(),
+            };
+            for (nth, form) in forms.iter().enumerate() {
+                if !iterator {
+                    writeln!(out, "#[cfg({})]", form.cfg)?;
+                }
+                writeln!(out, "{} => {},", form.number, arm(nth, &form.body))?;
+            }
+            write!(out, "_ => {} }} }}", arm(forms.len(), &text[range.clone()]))?;
+            at = range.end;
+        }
+        Ok(out + &text[at..])
+    }
 }
 
 /// What stands outside of the bodies.
@@ -187,31 +241,6 @@ fn between<'a>(text: &'a str, bodies: &[Body]) -> Vec<&'a str> {
     gaps.map(|(from, to)| &text[from..to]).collect()
 }
 
-fn woven(text: &str, forms: &Forms, name: &str) -> Result<String> {
-    let bodies = bodies(text)?;
-    let mut out = String::new();
-    let mut at = 0;
-    for (place, forms) in forms {
-        let range = bodies[*place].range.clone();
-        out += &text[at..range.start];
-        writeln!(out, "{{ match {name}::mutant::number() {{")?;
-        let iterator = bodies[*place].kind == Kind::Iterator;
-        let arm = |nth: usize, body: &str| match iterator {
-            true => of_iterator(nth, forms.len(), body),
-            false => body.to_owned(),
-        };
-        for (nth, form) in forms.iter().enumerate() {
-            if !iterator {
-                writeln!(out, "#[cfg({})]", form.cfg)?;
-            }
-            writeln!(out, "{} => {},", form.number, arm(nth, &form.body))?;
-        }
-        write!(out, "_ => {} }} }}", arm(forms.len(), &text[range.clone()]))?;
-        at = range.end;
-    }
-    Ok(out + &text[at..])
-}
-
 /// One of the forms of an iterator: each is of a type of its own, and so all are compiled
 /// everywhere.
 fn of_iterator(nth: usize, last: usize, body: &str) -> String {
@@ -221,88 +250,6 @@ fn of_iterator(nth: usize, last: usize, body: &str) -> String {
         false => body.to_owned(),
     };
     later + &form + &")".repeat(nth)
-}
-
-/// The body of a function that is in no other function.
-struct Body {
-    range: Range<usize>,
-    kind: Kind,
-}
-
-/// What is to be done for a choice of bodies.
-#[derive(PartialEq, Eq)]
-enum Kind {
-    Plain,
-    /// An iterator without a name: its forms are of different types.
-    Iterator,
-    /// There is no choice.
-    Fixed,
-}
-
-fn bodies(text: &str) -> Result<Vec<Body>> {
-    let mut found = Bodies(Vec::new());
-    found.visit_file(&syn::parse_file(text)?);
-    Ok(found.0)
-}
-
-struct Bodies(Vec<Body>);
-
-impl Bodies {
-    fn add(&mut self, signature: &Signature, block: &Block) {
-        let mut unnamed = Unnamed(false);
-        unnamed.visit_return_type(&signature.output);
-        let kind = if signature.constness.is_some() {
-            Kind::Fixed
-        } else if is_iterator(&signature.output) {
-            Kind::Iterator
-        } else if unnamed.0 {
-            Kind::Fixed
-        } else {
-            Kind::Plain
-        };
-        let range = block.span().byte_range();
-        self.0.push(Body { range, kind });
-    }
-}
-
-/// Whether an `impl Iterator`, and no more, is returned.
-fn is_iterator(output: &ReturnType) -> bool {
-    let ReturnType::Type(_, returned) = output else {
-        return false;
-    };
-    let Type::ImplTrait(unnamed) = &**returned else {
-        return false;
-    };
-    let mut bounds = unnamed.bounds.iter().filter_map(|bound| match bound {
-        TypeParamBound::Trait(bound) => bound.path.segments.last(),
-        _ => None,
-    });
-    bounds.next().is_some_and(|first| first.ident == "Iterator") && bounds.next().is_none()
-}
-
-/// Whether a type says `impl`.
-struct Unnamed(bool);
-
-impl<'ast> Visit<'ast> for Unnamed {
-    fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
-        self.0 = true;
-    }
-}
-
-impl<'ast> Visit<'ast> for Bodies {
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add(&item.sig, &item.block);
-    }
-
-    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add(&item.sig, &item.block);
-    }
-
-    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
-        if let Some(block) = &item.default {
-            self.add(&item.sig, block);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -323,25 +270,33 @@ mod tests {
         Forms::from([(0, forms.collect())])
     }
 
+    fn changes(sound: &str, broken: &str) -> Result<Vec<(usize, String)>, Alone> {
+        source(sound).changes(broken).unwrap()
+    }
+
+    fn source(text: &str) -> Source {
+        Source::of(text.to_owned()).unwrap()
+    }
+
     #[test]
     fn a_body_is_woven() {
         let broken = SOUND.replace("{ A }", "{ 7 }");
-        let changed = changes(SOUND, &broken).unwrap().unwrap();
+        let changed = changes(SOUND, &broken).unwrap();
         assert_eq!(changed, [(0, "{ 7 }".to_owned())]);
-        let text = woven(SOUND, &forms(5, &["{ 7 }"]), "crate").unwrap();
+        let woven = source(SOUND).woven(&forms(5, &["{ 7 }"]), "crate");
         let number = "{ match crate::mutant::number() {\n";
         let body = format!("{number}#[cfg(loom)]\n5 => {{ 7 }},\n_ => {{ A }} }} }}");
-        assert_eq!(text, SOUND.replace("{ A }", &body));
+        assert_eq!(woven.unwrap(), SOUND.replace("{ A }", &body));
     }
 
     #[test]
     fn the_forms_of_an_iterator_are_of_one_type() {
-        let sound = "fn f() -> impl Iterator<Item = u8> { once(1) }\n";
+        let sound = "fn f() -> impl Iterator<Item = u8> + Clone { once(1) }\n";
         let bodies = ["{ empty() }", "{ repeat(1) }"];
         let broken = sound.replace("{ once(1) }", bodies[0]);
-        let changed = changes(sound, &broken).unwrap().unwrap();
+        let changed = changes(sound, &broken).unwrap();
         assert_eq!(changed, [(0, bodies[0].to_owned())]);
-        let text = woven(sound, &forms(5, &bodies), "crate").unwrap();
+        let text = source(sound).woven(&forms(5, &bodies), "crate").unwrap();
         let text = text.replace("crate::mutant::Form::", "");
         assert!(text.contains("\n5 => This({ empty() }),\n6 => Later(This({ repeat(1) })),\n"));
         assert!(
@@ -353,14 +308,14 @@ mod tests {
     #[test]
     fn what_cannot_be_chosen_at_run_time_is_built_alone() {
         let constant = SOUND.replace("= 1", "= 2");
-        assert_eq!(
-            changes(SOUND, &constant).unwrap(),
-            Err(Alone::MoreThanBodies)
-        );
+        assert_eq!(changes(SOUND, &constant), Err(Alone::MoreThanBodies));
         let fixed = SOUND.replace("{ 2 }", "{ 3 }");
-        assert_eq!(changes(SOUND, &fixed).unwrap(), Err(Alone::FixedBody));
+        assert_eq!(changes(SOUND, &fixed), Err(Alone::FixedBody));
         let unnamed = "fn f() -> Option<impl Copy> { Some(1) }\n";
         let broken = unnamed.replace('1', "2");
-        assert_eq!(changes(unnamed, &broken).unwrap(), Err(Alone::FixedBody));
+        assert_eq!(changes(unnamed, &broken), Err(Alone::FixedBody));
+        let more = "fn f() -> impl Iterator<Item = u8> + Debug { once(1) }\n";
+        let broken = more.replace('1', "2");
+        assert_eq!(changes(more, &broken), Err(Alone::FixedBody));
     }
 }

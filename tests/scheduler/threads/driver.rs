@@ -138,12 +138,13 @@ fn one_program_text_simulated_and_run_comes_to_the_same() {
 #[test]
 fn time_passes_in_both() {
     finishes(|| {
+        const PASSES: Duration = Duration::from_millis(50);
         fn delayed<D: Driver>(driver: &mut D) {
             let caller = driver.caller("main", CallerOptions::default()).unwrap();
             driver.set_workers(2).unwrap();
             let work = Work::takes(Duration::ZERO);
             driver.submit(&caller, None, work, || Ok(())).unwrap();
-            driver.pass(Duration::from_millis(2));
+            driver.pass(PASSES);
             driver
                 .submit(&caller, None, work.after(Duration::from_millis(3)), || {
                     Ok(())
@@ -153,17 +154,18 @@ fn time_passes_in_both() {
         }
         let mut sim = Simulation::new(1).unwrap();
         delayed(&mut sim);
-        assert_eq!(sim.now(), Duration::from_millis(5));
+        assert_eq!(sim.now(), PASSES + Duration::from_millis(3));
         let (log, events) = crossbeam_channel::unbounded::<Event>();
         let scheduler = Scheduler::builder().workers(1).log(log).build().unwrap();
         delayed(&mut &scheduler);
         end(&scheduler);
         let starts = events.try_iter().filter_map(|event| match event {
-            Event::Started { at, .. } => Some(at),
+            Event::Started { task, at, .. } => Some((task.queued, at)),
             _ => None,
         });
         let starts: Vec<_> = starts.collect();
-        assert!(starts[1] >= Duration::from_millis(5));
+        let (queued, at) = starts[1];
+        assert!(queued >= starts[0].0 + PASSES && at >= queued + Duration::from_millis(3));
         assert_eq!(scheduler.workers().max, 2);
     });
 }

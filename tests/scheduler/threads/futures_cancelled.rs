@@ -1,9 +1,10 @@
 //! Futures that are cancelled: at every await, in line, and while they are polled.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Context, Waker};
 use std::thread;
 
 use conversant::limit::Limit;
@@ -129,16 +130,19 @@ fn by_a_release_and_by_a_shutdown() {
             });
             let mut polled: Job = polled.unwrap();
             began.recv().unwrap();
-            thread::scope(|s| {
-                let ends = s.spawn(|| match shuts_down {
-                    true => scheduler.shutdown(How::Cancel).wait().unwrap(),
-                    false => _ = caller.release(How::Cancel).wait().unwrap(),
-                });
-                assert!(was_cancelled(&mut task, true));
-                goes.send(()).unwrap();
-                ends.join().unwrap();
-            });
+            let mut ends: Pin<Box<dyn Future<Output = ()>>> = match shuts_down {
+                true => Box::pin(async { scheduler.shutdown(How::Cancel).await.unwrap() }),
+                false => Box::pin(async { _ = caller.release(How::Cancel).await.unwrap() }),
+            };
+            let mut ended = || {
+                let cx = &mut Context::from_waker(Waker::noop());
+                ends.as_mut().poll(cx).is_ready()
+            };
+            assert!(!ended());
+            assert!(was_cancelled(&mut task, true));
+            goes.send(()).unwrap();
             assert!(was_cancelled(&mut polled, true));
+            until(ended);
             if shuts_down {
                 assert!(was_cancelled(&mut others, true));
             } else {
