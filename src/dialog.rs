@@ -147,7 +147,7 @@ use hub::Hub;
 use side::Talk;
 
 pub use event::{Event, Fault};
-pub use refuse::{BeginError, Refused, SendError};
+pub use refuse::{BeginError, Refused};
 pub use side::{Endpoint, EndpointId, EndpointRef, Received, Standing};
 pub use side_group::SideGroup;
 

@@ -63,7 +63,7 @@ mod tests;
 use std::fmt;
 
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
-pub use self::guard::{Guard, OwnedGuard};
+pub use self::guard::Guard;
 pub use self::held::Held;
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 

@@ -73,8 +73,6 @@ use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size
 use map::{Entry, KeyMap, Made, find, take_idle};
 use names::{Names, Tables};
 
-pub use send_wait::KeyedSendWait;
-
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
 

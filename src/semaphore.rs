@@ -59,7 +59,7 @@ use std::ops::Deref;
 use std::panic::Location;
 
 pub use self::error::{AcquireError, TryAcquireError};
-pub use self::permit::{Held, OwnedPermit, Permit};
+pub use self::permit::{Held, Permit};
 pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
 
 use self::queue::{Claim, State};

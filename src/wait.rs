@@ -172,12 +172,13 @@ pub(crate) fn look_twice<R>(
 /// owns both, for every wait of this crate, and gives the handle back at its end:
 ///
 /// ```
-/// use conversant::intent::{Deadlock, IntentLock, OwnedGuard};
+/// use conversant::intent::{Deadlock, Guard, IntentLock};
 /// use conversant::modes::Mode;
 /// use std::sync::Arc;
 ///
 /// # fn spawn<T>(_: impl Future<Output = T> + Send + 'static) {}
-/// async fn convert(mut guard: OwnedGuard, mode: Mode) -> (OwnedGuard, Result<(), Deadlock>) {
+/// type Owned = Guard<Arc<IntentLock>>;
+/// async fn convert(mut guard: Owned, mode: Mode) -> (Owned, Result<(), Deadlock>) {
 ///     let converted = guard.convert(mode).await;
 ///     (guard, converted)
 /// }

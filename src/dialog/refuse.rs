@@ -15,9 +15,6 @@ pub enum BeginError {
     Stale,
 }
 
-/// A message that was not sent, and why.
-pub type SendError<M> = crate::queue::SendError<M, Refused>;
-
 /// Why a message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {

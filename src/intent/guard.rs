@@ -8,7 +8,6 @@ use super::claim::{Claim, Own};
 use super::error::{Deadlock, NotWeaker, WouldBlock};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::Arc;
 use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile};
 use crate::wait::{Op, Spare, Ticket, Wait, sealed};
 
@@ -35,9 +34,6 @@ pub struct Guard<L: Deref<Target = IntentLock>> {
     /// A conversion that waits.
     waiting: Option<Ticket>,
 }
-
-/// A [`Guard`] that keeps its lock alive.
-pub type OwnedGuard = Guard<Arc<IntentLock>>;
 
 impl<L: Deref<Target = IntentLock>> Guard<L> {
     /// Of a mode that has just been taken.

@@ -20,8 +20,7 @@ pub struct ToPush<'a, K, J> {
 
 shows!(impl<K, J> ToPush<'_, K, J>, |to| place: to.place);
 
-/// The wait of [`JobQueue::push_wait`].
-pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<K, J>>>;
+type Pushing<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<K, J>>>;
 
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in as soon as the queue has room for it.
@@ -67,7 +66,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Panics
     ///
     /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
-    pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
+    pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<Pushing<'_, K, J>> {
         let shared: &Shared<K, J> = self.shared();
         let to = ToPush { shared, place };
         let mut steps = Steps::new(

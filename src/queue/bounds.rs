@@ -13,7 +13,7 @@
 
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{OwnedPermit, Semaphore, TryAcquireError};
+use crate::semaphore::{Permit, Semaphore, TryAcquireError};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 
@@ -86,7 +86,7 @@ fn take<T>(
     while let Some(asked) = bound {
         match asked.try_now(n) {
             Ok(()) => {
-                admitted[which] = Some(OwnedPermit::of(asked, n));
+                admitted[which] = Some(Permit::of(asked, n));
                 break;
             }
             Err(TryAcquireError::Closed) => bound = bound_of(group, which),

@@ -26,7 +26,12 @@ impl<T> Queue<T> {
     /// [`NoMore`] if the queue is closed, nothing is in flight, and nothing waits except in
     /// poisoned groups.
     #[inline]
-    pub fn receive(&self) -> Wait<Receive<'_, T>> {
+    pub fn receive(&self) -> Wait<impl Op<Output = Result<Turn<'_, T>, NoMore>>> {
+        self.receive_one()
+    }
+
+    #[inline]
+    pub(super) fn receive_one(&self) -> Wait<Receiving<'_, T, Turn<'_, T>>> {
         Wait::new(Receiving {
             shared: self.shared(),
             n: 1,
@@ -59,7 +64,7 @@ impl<T> Queue<T> {
     ///
     /// Like [`receive`](Self::receive).
     #[inline]
-    pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
+    pub fn receive_many(&self, n: usize) -> Wait<impl Op<Output = Result<Turns<'_, T>, NoMore>>> {
         Wait::new(Receiving {
             shared: self.shared(),
             n,
@@ -179,12 +184,6 @@ pub struct Receiving<'q, T, R> {
     /// What the turns are returned as.
     give: fn(Turns<'q, T>) -> R,
 }
-
-/// The wait of [`Queue::receive`].
-pub type Receive<'q, T> = Receiving<'q, T, Turn<'q, T>>;
-
-/// The wait of [`Queue::receive_many`].
-pub type ReceiveMany<'q, T> = Receiving<'q, T, Turns<'q, T>>;
 
 shows!(impl<T, R> Receiving<'_, T, R>, |receiving| most: receiving.n);
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::Semaphore;
-use crate::sync::Arc;
 
 /// A number of permits of one [`Semaphore`], given back on drop.
 ///
@@ -26,9 +25,6 @@ pub struct Permit<S: Deref<Target = Semaphore>> {
     semaphore: S,
     count: u32,
 }
-
-/// A [`Permit`] that keeps its semaphore alive.
-pub type OwnedPermit = Permit<Arc<Semaphore>>;
 
 /// Permits that are held without a [`Permit`]: for those that are kept where no reference to
 /// their semaphore can be. [`Permit::into_held`] makes it, [`into_permit`](Self::into_permit)

@@ -52,7 +52,8 @@ fn by_name_and_by_handle_is_the_same() {
     let known = |scope: &Scope| jobs(queue.drain(scope));
     assert_eq!(known(&Scope::group_of("shop", "a")), [2, 1]);
     let shop = queue.tenant("shop");
-    assert_eq!(known(&shop.group("b").scope()), [4, 5]);
+    // Also by the handle of a group beside it.
+    assert_eq!(known(&shop.group("a").group("b").scope()), [4, 5]);
     assert_eq!(known(&shop.scope()), [3]);
     assert_eq!(known(&Scope::tenant("nobody")), []);
     assert_eq!(known(&Scope::group_of("shop", "c")), []);

@@ -4,7 +4,7 @@ use crate::semaphore;
 
 use std::sync::Arc;
 
-use conversant::semaphore::{AcquireError, OwnedPermit, Permit, Semaphore, TryAcquireError};
+use conversant::semaphore::{AcquireError, Permit, Semaphore, TryAcquireError};
 
 use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 
@@ -13,7 +13,7 @@ use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 fn permits_split_and_merge() {
     let semaphore = Arc::new(strict(5));
     let mut all = Semaphore::try_acquire_owned(semaphore.clone(), 5).unwrap();
-    let mut two: OwnedPermit = all.split(2).unwrap();
+    let mut two: Permit<Arc<Semaphore>> = all.split(2).unwrap();
     let none = all.split(0).unwrap();
     assert_eq!((all.count(), two.count(), none.count()), (3, 2, 0));
     assert!(two.split(3).is_none());
@@ -138,7 +138,7 @@ fn auto_traits() {
     fn shared<T: Send + Sync + Unpin>() {}
     shared::<Semaphore>();
     shared::<Permit<&Semaphore>>();
-    shared::<OwnedPermit>();
+    shared::<Permit<Arc<Semaphore>>>();
     fn are_shared<T: Send + Sync + Unpin>(_: &T) {}
     let semaphore = Arc::new(strict(1));
     are_shared(&semaphore.acquire(1));
