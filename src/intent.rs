@@ -65,7 +65,7 @@ use std::fmt;
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
 pub use self::guard::Guard;
 pub use self::held::Held;
-pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Waiter};
 
 use self::bits::OPEN;
 use self::claim::{Claim, Elsewhere};

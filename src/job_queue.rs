@@ -132,14 +132,14 @@ use crate::wait::{Op, Wait};
 use claiming::Claiming;
 use shared::Shared;
 
-pub use builder::{Builder, ReplaceError};
+pub use builder::Builder;
 pub use claim::Claim;
 pub use jobs::{
-    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused,
-    RequeueError, Scope, Taken, TenantStatus, Why,
+    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused, Scope,
+    Taken, TenantStatus, Why,
 };
 pub use parts::Part;
-pub use refuse::{PushAllError, PushError};
+pub use refuse::PushError;
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).

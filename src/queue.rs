@@ -205,7 +205,7 @@ pub(crate) use observers::{Side, if_idle, own_capacity};
 pub use peek::Peek;
 pub use poison::Poisoned;
 pub use receive::Turns;
-pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, TryReceive, Why};
+pub use refuse::{LaneError, NoMore, NoTurn, SendError, SendReason, Why};
 pub use reserve::Reserved;
 pub use sending::Sending;
 pub(crate) use sending::{Pause, Steps};

@@ -77,7 +77,7 @@ use std::time::{Duration, Instant};
 use self::parker::with_parker;
 use crate::error::TimedOut;
 
-pub use self::list::WaitCounts;
+pub use self::list::{WaitCounts, WaiterState};
 pub use self::parker::wakeups;
 
 pub(crate) use self::{

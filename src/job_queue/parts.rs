@@ -72,7 +72,7 @@ impl<K: Ord, J> Part<K, J> {
     /// # Panics
     ///
     /// As there.
-    pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<K, J>> {
+    pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<(K, J)>> {
         self.pin.shared.push(key, job, self.place())
     }
 

@@ -8,7 +8,7 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_twice, sealed};
 
-use super::refuse::{NoMore, TryReceive};
+use super::refuse::{NoMore, NoTurn};
 use super::shared::Shared;
 use super::state::State;
 use super::submissions::Submissions;
@@ -45,9 +45,9 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive`] if there is none.
+    /// [`NoTurn`] if there is none.
     #[inline(always)]
-    pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
+    pub fn try_receive(&self) -> Result<Turn<'_, T>, NoTurn> {
         Turn::claim(self.shared()).ok_or_else(|| self.shared().nothing())
     }
 
@@ -79,9 +79,9 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive`] if there is none.
+    /// [`NoTurn`] if there is none.
     #[inline]
-    pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
+    pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, NoTurn> {
         Turns::claim(self.shared(), n).ok_or_else(|| self.shared().nothing())
     }
 }
@@ -339,12 +339,12 @@ impl<T> Shared<T> {
 
     /// Why a claim found nothing.
     #[cold]
-    pub(super) fn nothing(&self) -> TryReceive {
+    pub(super) fn nothing(&self) -> NoTurn {
         self.trim(false);
         let no_more = self.with_state(|state| {
             state.shrink(&self.submissions);
             state.no_more()
         });
-        no_more.map_or(TryReceive::Empty, TryReceive::Closed)
+        no_more.map_or(NoTurn::Empty, NoTurn::Closed)
     }
 }

@@ -4,7 +4,7 @@ use crate::semaphore;
 
 use std::sync::Arc;
 
-use conversant::semaphore::{AcquireError, Permit, Semaphore, TryAcquireError};
+use conversant::semaphore::{AcquireError, Permit, Semaphore};
 
 use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 
@@ -66,7 +66,7 @@ fn a_permit_keeps_what_leads_to_its_semaphore() {
     let pool = PlacesOf(Arc::new(Pool { places: strict(1) }));
     let permit = Semaphore::acquire_owned(pool.clone(), 1).wait().unwrap();
     let refused = Semaphore::try_acquire_owned(pool.clone(), 1);
-    assert_eq!(refused.unwrap_err(), TryAcquireError::NoPermits);
+    assert_eq!(refused.unwrap_err(), AcquireError::NoPermits);
     assert_eq!(Arc::strong_count(&pool.0), 2);
     drop(permit);
     assert_idle(&pool, 1);
@@ -118,9 +118,9 @@ fn errors_say_what_they_are() {
     let shown = [
         AcquireError::Closed.to_string(),
         AcquireError::AboveLimit.to_string(),
-        TryAcquireError::NoPermits.to_string(),
-        TryAcquireError::Closed.to_string(),
-        TryAcquireError::AboveLimit.to_string(),
+        AcquireError::NoPermits.to_string(),
+        AcquireError::Closed.to_string(),
+        AcquireError::AboveLimit.to_string(),
     ];
     let expected = [
         "semaphore closed",
