@@ -385,6 +385,6 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
 }
 
 shows! {
-    impl<K, T, S> Keyed<K, T, S>, |keyed|
+    [K, T, S] Keyed<K, T, S>, |keyed|
     lane: keyed.lane, limit: keyed.shards.made().0, level: keyed.shards.made().1
 }

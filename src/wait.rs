@@ -68,7 +68,6 @@ mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -76,6 +75,7 @@ use std::time::{Duration, Instant};
 
 use self::parker::with_parker;
 use crate::error::TimedOut;
+use crate::shown::shows;
 
 pub use self::list::{WaitCounts, WaiterState};
 pub use self::parker::wakeups;
@@ -359,10 +359,4 @@ impl<O: Op> Drop for Wait<O> {
     }
 }
 
-impl<O: Op> fmt::Debug for Wait<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait")
-            .field("stage", &self.stage)
-            .finish_non_exhaustive()
-    }
-}
+shows!([O: Op] Wait<O>, |this| stage: this.stage);

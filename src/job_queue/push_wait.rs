@@ -18,7 +18,7 @@ pub struct ToPush<'a, K, J> {
     place: Place,
 }
 
-shows!(impl<K, J> ToPush<'_, K, J>, |to| place: to.place);
+shows!([K, J] ToPush<'_, K, J>, |to| place: to.place);
 
 type Pushing<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<(K, J)>>>;
 

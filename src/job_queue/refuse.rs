@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::jobs::PushReason;
 use crate::queue::SendReason;
+use crate::shown::shows;
 
 impl From<SendReason> for PushReason {
     fn from(reason: SendReason) -> Self {
@@ -29,14 +30,10 @@ pub struct PushError<C, R = PushReason> {
     pub reason: R,
 }
 
-/// Without the content, so that any can be unwrapped on.
-impl<C, R: fmt::Debug> fmt::Debug for PushError<C, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PushError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without the content, so that any can be unwrapped on.
+    [C, R: fmt::Debug] PushError<C, R>, |this| reason: this.reason
+);
 
 impl<C, R: fmt::Display> fmt::Display for PushError<C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -25,7 +25,7 @@ pub struct ToKey<'a, K, T, S> {
     group: Option<Pinned<T>>,
 }
 
-shows!(impl<K, T, S> ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
+shows!([K, T, S] ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// Like [`send`](Self::send), but waits for room; see

@@ -156,6 +156,6 @@ impl<T> Drop for Peek<T> {
 
 shows! {
     /// Without the message, so that it works for every type.
-    impl<T> Peek<T>, |peek|
+    [T] Peek<T>, |peek|
     group: peek.group(), number: peek.number(), attempts: peek.attempts()
 }

@@ -171,7 +171,7 @@ impl<T> Drop for Turns<'_, T> {
     }
 }
 
-shows!(impl<T> Turns<'_, T>, |turns| left: turns.len());
+shows!([T] Turns<'_, T>, |turns| left: turns.len());
 
 /// A wait for a turn, or for several: for `R`.
 pub struct Receiving<'q, T, R> {
@@ -185,7 +185,7 @@ pub struct Receiving<'q, T, R> {
     give: fn(Turns<'q, T>) -> R,
 }
 
-shows!(impl<T, R> Receiving<'_, T, R>, |receiving| most: receiving.n);
+shows!([T, R] Receiving<'_, T, R>, |receiving| most: receiving.n);
 
 impl<T, R> Receiving<'_, T, R> {
     #[inline]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown};
 use crate::semaphore::AcquireError;
-use crate::shown::{error_says, says};
+use crate::shown::{error_says, says, shows};
 
 /// Why a lane, a group or a caller of a scheduler could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,14 +200,10 @@ impl<T> SendError<[T; 1]> {
     }
 }
 
-/// Without the message, so that `unwrap` works for every message type.
-impl<T, R: fmt::Debug> fmt::Debug for SendError<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without the message, so that `unwrap` works for every message type.
+    [T, R: fmt::Debug] SendError<T, R>, |this| reason: this.reason
+);
 
 impl<T, R: fmt::Display> fmt::Display for SendError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -98,4 +98,4 @@ impl<T> Reserved<'_, T> {
     }
 }
 
-shows!(impl<T> Reserved<'_, T>, |_| );
+shows!([T] Reserved<'_, T>, |_| );

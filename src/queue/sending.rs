@@ -84,7 +84,7 @@ pub(crate) enum Pause<'a> {
     Over,
 }
 
-shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| messages: sending.messages);
+shows!([O, M, R] Sending<'_, O, M, R>, |sending| messages: sending.messages);
 
 impl<'a, O, M, R> Sending<'a, O, M, R> {
     pub(crate) fn wait(

@@ -156,6 +156,6 @@ fn refused<T>(message: Option<T>, reason: SendReason) -> SendError<Option<T>> {
     SendError { message, reason }
 }
 
-shows!(impl<T> TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
+shows!([T] TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
 
-shows!(impl<T> SendSink<'_, T>, |sink| is_ready: sink.given.is_some());
+shows!([T] SendSink<'_, T>, |sink| is_ready: sink.given.is_some());

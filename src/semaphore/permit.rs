@@ -1,5 +1,6 @@
 //! What a semaphore gives out.
 
+use crate::shown::shows;
 use std::fmt;
 use std::ops::Deref;
 
@@ -182,10 +183,4 @@ impl<S: Deref<Target = Semaphore>> Drop for Permit<S> {
     }
 }
 
-impl<S: Deref<Target = Semaphore>> fmt::Debug for Permit<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("count", &self.count)
-            .finish_non_exhaustive()
-    }
-}
+shows!([S: Deref<Target = Semaphore>] Permit<S>, |this| count: this.count);
