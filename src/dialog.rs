@@ -135,11 +135,11 @@ mod talk;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::fmt;
 use std::time::Duration;
 
 // As in the queue's observers: shared ownership and no more.
 use crate::due::{Dates, Timed};
+use crate::shown::shows;
 use crate::sync::{Ordering, WakeArc as Arc};
 use crate::wait::sealed;
 
@@ -147,7 +147,7 @@ use hub::Hub;
 use side::Talk;
 
 pub use event::{Event, Fault};
-pub use refuse::{BeginError, Refused, SendError};
+pub use refuse::{BeginError, Refused};
 pub use side::{Endpoint, EndpointId, EndpointRef, Received, Standing};
 pub use side_group::SideGroup;
 
@@ -265,10 +265,4 @@ impl<M: Send + 'static> Default for Dialogs<M> {
     }
 }
 
-impl<M: Send + 'static> fmt::Debug for Dialogs<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dialogs")
-            .field("live", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+shows!([M: Send + 'static] Dialogs<M>, |this| live: this.len());

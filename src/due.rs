@@ -182,4 +182,4 @@ impl<T: Timed> Op for NextDue<'_, T> {
     }
 }
 
-shows!(impl<T> NextDue<'_, T>, |wait| known: wait.known);
+shows!([T] NextDue<'_, T>, |wait| known: wait.known);

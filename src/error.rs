@@ -1,7 +1,6 @@
 //! The public errors: small values that say what was refused and why.
 
-use std::error::Error;
-use std::fmt;
+use crate::shown::error_says;
 
 /// What was asked for is closed: nothing more goes in, or comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,52 +65,18 @@ pub struct TierGoesDown {
     pub asked: u32,
 }
 
-impl fmt::Display for Closed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("closed")
-    }
-}
+error_says!(Closed { Self => "closed" });
 
-impl fmt::Display for TimedOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("timed out")
-    }
-}
+error_says!(TimedOut { Self => "timed out" });
 
-impl fmt::Display for Stale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stale handle")
-    }
-}
+error_says!(Stale { Self => "stale handle" });
 
-impl fmt::Display for Stalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stalled: all running tasks wait for their own scheduler")
-    }
-}
+error_says!(Stalled { Self => "stalled: all running tasks wait for their own scheduler" });
 
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            asked,
-            least,
-            most,
-        } = self;
-        write!(f, "{what} {asked} is outside {least}..={most}")
-    }
-}
+error_says!(OutOfRange {
+    Self { what, asked, least, most } => "{what} {asked} is outside {least}..={most}",
+});
 
-impl fmt::Display for TierGoesDown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { last, asked } = self;
-        write!(f, "tier {asked} after tier {last} in the same group")
-    }
-}
-
-impl Error for Closed {}
-impl Error for TimedOut {}
-impl Error for Stale {}
-impl Error for Stalled {}
-impl Error for OutOfRange {}
-impl Error for TierGoesDown {}
+error_says!(TierGoesDown {
+    Self { last, asked } => "tier {asked} after tier {last} in the same group",
+});

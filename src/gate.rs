@@ -47,6 +47,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use self::word::{Fast, Word};
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::tiers::Tiers;
 use crate::wait::{Guarded, Op, Wait, Waiters};
@@ -339,11 +340,4 @@ impl fmt::Debug for TierGate {
     }
 }
 
-impl<G: Borrow<TierGate>> fmt::Debug for Ticket<G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket")
-            .field("tier", &self.tier)
-            .field("entered", &self.entered)
-            .finish_non_exhaustive()
-    }
-}
+shows!([G: Borrow<TierGate>] Ticket<G>, |this| tier: this.tier, entered: this.entered);

@@ -60,12 +60,10 @@ mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::fmt;
-
 pub use self::error::{Deadlock, NotWeaker, WouldBlock};
-pub use self::guard::{Guard, OwnedGuard};
+pub use self::guard::Guard;
 pub use self::held::Held;
-pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
+pub use self::snapshot::{Counts, Snapshot, Waiter};
 
 use self::bits::OPEN;
 use self::claim::{Claim, Elsewhere};
@@ -73,6 +71,7 @@ use self::stripes::Stripes;
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
+use crate::shown::shows;
 use crate::sync::{Apart, const_fn};
 use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
@@ -338,12 +337,7 @@ impl Default for IntentLock {
     }
 }
 
-impl fmt::Debug for IntentLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntentLock")
-            .field("word", &self.word.load())
-            .field("stripes", &self.stripes.0.as_ref().map_or(0, Stripes::len))
-            .field("bypass", &self.word.bypass)
-            .finish_non_exhaustive()
-    }
-}
+shows!(IntentLock, |this|
+    word: this.word.load(),
+    stripes: this.stripes.0.as_ref().map_or(0, Stripes::len),
+    bypass: this.word.bypass);

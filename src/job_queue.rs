@@ -123,23 +123,23 @@ mod tests;
 
 use std::fmt;
 
+use crate::error::Closed;
 use crate::jobs;
 use crate::limit::Limit;
 use crate::sync::Arc;
-use crate::wait::Wait;
+use crate::wait::{Op, Wait};
 
+use claiming::Claiming;
 use shared::Shared;
 
-pub use builder::{Builder, ReplaceError};
+pub use builder::Builder;
 pub use claim::Claim;
-pub use claiming::Claiming;
 pub use jobs::{
-    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused,
-    RequeueError, Scope, Taken, TenantStatus, Why,
+    Expired, GroupStatus, JobId, JobState, JobStatus, Name, Place, PushReason, Refused, Scope,
+    Taken, TenantStatus, Why,
 };
-pub use parts::{JobGroup, OfGroup, OfTenant, Part, Tenant};
-pub use push_wait::{PushWait, ToPush};
-pub use refuse::{PushAllError, PushError};
+pub use parts::Part;
+pub use refuse::PushError;
 pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
@@ -196,7 +196,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`Closed`](crate::error::Closed) if the queue is closed, nothing waits and nothing is
+    /// [`Closed`] if the queue is closed, nothing waits and nothing is
     /// claimed. While something is paused or not due it waits, until that changes or the
     /// queue is [shut down](Self::shutdown).
     ///
@@ -204,7 +204,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// If an `Ord` does, in a poll; nothing is claimed, and the wait can be
     /// polled again.
-    pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
+    pub fn claim(&self, n: usize) -> Wait<impl Op<Output = Result<Vec<Claim<'_, K, J>>, Closed>>> {
         Claiming::wait(self.shared(), None, n)
     }
 }
@@ -254,7 +254,7 @@ impl<K, J> JobQueue<K, J> {
 
     /// Refuses all that is pushed or requeued from now on. What waits, and what
     /// is claimed and comes back, can still be claimed; when nothing is left,
-    /// claims give [`Closed`](crate::error::Closed). A second close does nothing.
+    /// claims give [`Closed`]. A second close does nothing.
     pub fn close(&self) {
         self.shared().close(|_| ());
     }

@@ -78,7 +78,7 @@ pub use names::{Name, Pinned, Scope};
 pub use place::Place;
 use place::To;
 pub use push::{Entering, Taken};
-pub use refuse::{JobId, PushReason, Refused, RequeueError};
+pub use refuse::{JobId, PushReason, Refused};
 pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Totals, Why};
 
 use awaited::Awaited;

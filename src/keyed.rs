@@ -73,8 +73,6 @@ use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size
 use map::{Entry, KeyMap, Made, find, take_idle};
 use names::{Names, Tables};
 
-pub use send_wait::KeyedSendWait;
-
 /// A power of two.
 const SHARDS: usize = model_size(64, 4);
 
@@ -387,6 +385,6 @@ impl<K, T, S> Drop for Keyed<K, T, S> {
 }
 
 shows! {
-    impl<K, T, S> Keyed<K, T, S>, |keyed|
+    [K, T, S] Keyed<K, T, S>, |keyed|
     lane: keyed.lane, limit: keyed.shards.made().0, level: keyed.shards.made().1
 }

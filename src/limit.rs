@@ -3,9 +3,8 @@
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::fmt;
-
 use crate::error::OutOfRange;
+use crate::shown::says;
 
 /// How many units may be in flight at once.
 ///
@@ -60,14 +59,10 @@ impl serde::Serialize for Limit {
     }
 }
 
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtMost(most) => write!(f, "at most {most}"),
-            Self::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
+says!(Limit {
+    Self::AtMost(most) => "at most {most}",
+    Self::Unlimited => "unlimited",
+});
 
 /// How many times in a row the one that has waited longest may be overtaken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,11 +87,7 @@ impl Default for Bypass {
     }
 }
 
-impl fmt::Display for Bypass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtMost(most) => write!(f, "overtaken at most {most} times"),
-            Self::Unbounded => f.write_str("overtaken without bound"),
-        }
-    }
-}
+says!(Bypass {
+    Self::AtMost(most) => "overtaken at most {most} times",
+    Self::Unbounded => "overtaken without bound",
+});

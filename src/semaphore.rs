@@ -58,9 +58,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 
-pub use self::error::{AcquireError, TryAcquireError};
-pub use self::permit::{Held, OwnedPermit, Permit};
-pub use self::snapshot::{Counts, Snapshot, Waiter, WaiterState};
+pub use self::error::AcquireError;
+pub use self::permit::{Held, Permit};
+pub use self::snapshot::{Counts, Snapshot, Waiter};
 
 use self::queue::{Claim, State};
 use self::word::{Bits, Word};
@@ -116,11 +116,11 @@ use crate::wait::{Guarded, Op, Wait};
 ///
 /// ```
 /// use conversant::limit::Bypass;
-/// use conversant::semaphore::{Semaphore, TryAcquireError};
+/// use conversant::semaphore::{Semaphore, AcquireError};
 ///
 /// let semaphore = Semaphore::new(3)?.with_bypass(Bypass::AtMost(16));
 /// let two = semaphore.acquire(2).wait()?;
-/// assert_eq!(semaphore.try_acquire(2).unwrap_err(), TryAcquireError::NoPermits);
+/// assert_eq!(semaphore.try_acquire(2).unwrap_err(), AcquireError::NoPermits);
 ///
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| semaphore.acquire(3).wait().unwrap());
@@ -242,7 +242,7 @@ impl Semaphore {
     /// Says why they cannot be had. A try that fails has taken the lock for a
     /// moment, so that the reason is exact.
     #[inline]
-    pub fn try_acquire(&self, count: u32) -> Result<Permit<&Self>, TryAcquireError> {
+    pub fn try_acquire(&self, count: u32) -> Result<Permit<&Self>, AcquireError> {
         self.try_now(count)?;
         Ok(Permit::of(self, count))
     }
@@ -256,7 +256,7 @@ impl Semaphore {
     pub fn try_acquire_owned<S: Deref<Target = Self>>(
         semaphore: S,
         count: u32,
-    ) -> Result<Permit<S>, TryAcquireError> {
+    ) -> Result<Permit<S>, AcquireError> {
         semaphore.try_now(count)?;
         Ok(Permit::of(semaphore, count))
     }
@@ -372,15 +372,15 @@ impl Semaphore {
 
     /// As [`try_acquire`](Self::try_acquire), without a [`Permit`].
     #[inline]
-    pub(crate) fn try_now(&self, count: u32) -> Result<(), TryAcquireError> {
+    pub(crate) fn try_now(&self, count: u32) -> Result<(), AcquireError> {
         if self.word.take(count) {
             return Ok(());
         }
         let made_at = Location::caller();
         match self.try_exactly(&mut Claim { count, made_at }) {
             Admission::Granted(()) => Ok(()),
-            Admission::NotNow => Err(TryAcquireError::NoPermits),
-            Admission::Refused(error) => Err(error.into()),
+            Admission::NotNow => Err(AcquireError::NoPermits),
+            Admission::Refused(error) => Err(error),
         }
     }
 }

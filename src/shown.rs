@@ -1,15 +1,15 @@
-//! `Debug` of types that hold what need not be `Debug`.
+//! `Debug` of types that hold what need not be `Debug`, and `Display` in plain words.
 
-/// The name of a type, and the values that are said of it.
+/// The name of a type, its parameters first, and the values that are said of it.
 ///
 /// ```text
-/// shows!(impl<T> Turns<'_, T>, |turns| left: turns.len());
+/// shows!([T] Turns<'_, T>, |turns| left: turns.len());
 /// ```
 macro_rules! shows {
-    ($(#[$doc:meta])* impl<$($g:ident),*> $name:ident<$($arg:tt),*>, |$this:pat_param|
+    ($(#[$doc:meta])* $([$($bounds:tt)*])? $name:ident $(<$($arg:tt),*>)?, |$this:pat_param|
      $($field:ident: $value:expr),*) => {
         $(#[$doc])*
-        impl<$($g),*> std::fmt::Debug for $name<$($arg),*> {
+        impl $(<$($bounds)*>)? std::fmt::Debug for $name $(<$($arg),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $this = self;
                 f.debug_struct(stringify!($name))
@@ -19,4 +19,33 @@ macro_rules! shows {
         }
     };
 }
-pub(crate) use shows;
+
+/// `Display`: one line of text for each form, with what its pattern names.
+///
+/// ```text
+/// says!(Limit {
+///     Self::AtMost(most) => "at most {most}",
+///     Self::Unlimited => "unlimited",
+/// });
+/// ```
+macro_rules! says {
+    ($name:ident { $($form:pat => $text:literal),* $(,)? }) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $($form => write!(f, $text)),*
+                }
+            }
+        }
+    };
+}
+
+/// [`says`] of an error.
+macro_rules! error_says {
+    ($name:ident $says:tt) => {
+        crate::shown::says!($name $says);
+        impl std::error::Error for $name {}
+    };
+}
+
+pub(crate) use {error_says, says, shows};

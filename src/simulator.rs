@@ -44,7 +44,6 @@ mod tests;
 mod work;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -55,6 +54,7 @@ use crate::queue::Capacity;
 use crate::scheduler::{
     CallerOptions, Core, Reason, Record, Run, Started, Status, Summary, SyncError, Tag,
 };
+use crate::shown::shows;
 use crate::slab::Key;
 use crate::sync::Arc;
 use crate::timers::Timers;
@@ -387,11 +387,4 @@ impl Simulation {
     }
 }
 
-impl fmt::Debug for Simulation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Simulation")
-            .field("now", &self.now)
-            .field("running", &self.ends.len())
-            .finish_non_exhaustive()
-    }
-}
+shows!(Simulation, |this| now: this.now, running: this.ends.len());

@@ -54,7 +54,6 @@ use std::ops::Deref;
 use std::task::Waker;
 
 pub(crate) use self::queue::WaitQueue;
-pub use self::queue::WaiterState;
 pub(crate) use self::request::Request;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 

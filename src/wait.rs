@@ -68,7 +68,6 @@ mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -76,8 +75,9 @@ use std::time::{Duration, Instant};
 
 use self::parker::with_parker;
 use crate::error::TimedOut;
+use crate::shown::shows;
 
-pub use self::list::WaitCounts;
+pub use self::list::{WaitCounts, WaiterState};
 pub use self::parker::wakeups;
 
 pub(crate) use self::{
@@ -172,12 +172,13 @@ pub(crate) fn look_twice<R>(
 /// owns both, for every wait of this crate, and gives the handle back at its end:
 ///
 /// ```
-/// use conversant::intent::{Deadlock, IntentLock, OwnedGuard};
+/// use conversant::intent::{Deadlock, Guard, IntentLock};
 /// use conversant::modes::Mode;
 /// use std::sync::Arc;
 ///
 /// # fn spawn<T>(_: impl Future<Output = T> + Send + 'static) {}
-/// async fn convert(mut guard: OwnedGuard, mode: Mode) -> (OwnedGuard, Result<(), Deadlock>) {
+/// type Owned = Guard<Arc<IntentLock>>;
+/// async fn convert(mut guard: Owned, mode: Mode) -> (Owned, Result<(), Deadlock>) {
 ///     let converted = guard.convert(mode).await;
 ///     (guard, converted)
 /// }
@@ -358,10 +359,4 @@ impl<O: Op> Drop for Wait<O> {
     }
 }
 
-impl<O: Op> fmt::Debug for Wait<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait")
-            .field("stage", &self.stage)
-            .finish_non_exhaustive()
-    }
-}
+shows!([O: Op] Wait<O>, |this| stage: this.stage);

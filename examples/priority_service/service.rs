@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use conversant::dialog::{
-    Dialogs, Endpoint, EndpointId, EndpointRef, Event, Fault, Received, SendError,
-};
+use conversant::dialog::{Dialogs, Endpoint, EndpointId, EndpointRef, Event, Fault, Received};
 use conversant::limit::{Bypass, Limit};
 use conversant::queue::{Delivery, Lane, Queue};
 
@@ -124,7 +122,7 @@ impl Service {
             let bumped = self.back.bump(back.peer_group(), level);
             bumped.expect("the dialog keeps its group");
         }
-        let sent: Result<(), SendError<_>> = back.send(*request);
+        let sent = back.send(*request);
         sent.expect("the back end is open");
         let back = back.detach();
         let mut pairs = self.pairs();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use conversant::job_queue::{
-    Claim, JobId, JobQueue, JobState, Place, PushReason, RequeueError, Scope, Why,
+    Claim, JobId, JobQueue, JobState, Place, PushReason, Refused, Scope, Why,
 };
 use conversant::limit::Limit;
 use libfuzzer_sys::fuzz_target;
@@ -169,7 +169,7 @@ impl Run {
                 if let Some((_, id)) = self.id(job) {
                     let dead = self.queue.why(id) == Some(Why::Dead);
                     match self.queue.requeue(id) {
-                        Err(RequeueError::Duplicate(other)) => assert!(dead && other != id),
+                        Err(Refused::Duplicate(other)) => assert!(dead && other != id),
                         requeued => assert_eq!(requeued.is_ok(), dead),
                     }
                 }
@@ -304,7 +304,7 @@ impl Run {
         }
         for id in self.queue.dead() {
             if let Err(refused) = self.queue.requeue(id) {
-                assert!(matches!(refused, RequeueError::Duplicate(_)));
+                assert!(matches!(refused, Refused::Duplicate(_)));
                 let dead = self.queue.remove(id).expect("it is dead");
                 self.gone[dead.job] += 1;
             }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::error::Stale;
+use crate::queue::SendError;
 use crate::sync::panicking;
 use crate::wait::WakeBatch;
 
 use super::event::{Event, Fault};
-use super::refuse::{Refused, SendError};
+use super::refuse::Refused;
 use super::side::{Endpoint, EndpointRef, Received};
 
 impl<M: Send + 'static> EndpointRef<M> {
@@ -19,7 +20,7 @@ impl<M: Send + 'static> EndpointRef<M> {
     ///
     /// [`SendError`] with the message, if this side or the peer has ended, or
     /// the peer's queue is closed or full.
-    pub fn send(&self, message: M) -> Result<(), SendError<M>> {
+    pub fn send(&self, message: M) -> Result<(), SendError<M, Refused>> {
         let (peer, to) = (self.opposite(), 1 - self.side);
         let mut state = self.talk.state.lock();
         if let Some(reason) = state.refusal(self.side) {

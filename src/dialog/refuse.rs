@@ -1,10 +1,8 @@
 //! What is refused, and why.
 
-use std::error::Error;
-use std::fmt;
-
 use crate::error::{Closed, Stale};
 use crate::queue::SendReason;
+use crate::shown::error_says;
 
 /// Why there is no new dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +12,6 @@ pub enum BeginError {
     /// The endpoint to be related to has ended, and its group is gone.
     Stale,
 }
-
-/// A message that was not sent, and why.
-pub type SendError<M> = crate::queue::SendError<M, Refused>;
 
 /// Why a message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,25 +50,14 @@ impl From<Stale> for BeginError {
     }
 }
 
-impl fmt::Display for BeginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Stale => Stale.fmt(f),
-        }
-    }
-}
+error_says!(BeginError {
+    Self::Closed => "closed",
+    Self::Stale => "stale handle",
+});
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended => "this side of the dialog has ended",
-            Self::PeerEnded => "the peer has ended",
-            Self::PeerGone => "the peer's queue is closed",
-            Self::Full => "the peer's queue is full",
-        })
-    }
-}
-
-impl Error for BeginError {}
-impl Error for Refused {}
+error_says!(Refused {
+    Self::Ended => "this side of the dialog has ended",
+    Self::PeerEnded => "the peer has ended",
+    Self::PeerGone => "the peer's queue is closed",
+    Self::Full => "the peer's queue is full",
+});

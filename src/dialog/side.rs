@@ -8,6 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
+use crate::shown::says;
 use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
@@ -106,15 +107,11 @@ pub enum Standing {
     Ended,
 }
 
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "open",
-            Self::PeerEnded => "the peer has ended",
-            Self::Ended => "ended",
-        })
-    }
-}
+says!(Standing {
+    Self::Open => "open",
+    Self::PeerEnded => "the peer has ended",
+    Self::Ended => "ended",
+});
 
 /// One side of a dialog, without owning it: what an event says it came to.
 ///

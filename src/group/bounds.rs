@@ -13,7 +13,7 @@
 //! 2. Of each the messages of the group have as many permits as wait.
 
 use crate::limit::{Bypass, Limit};
-use crate::semaphore::{OwnedPermit, Semaphore};
+use crate::semaphore::{Permit, Semaphore};
 use crate::sync::Arc;
 use crate::wait::WaitCounts;
 
@@ -28,7 +28,7 @@ pub(crate) const GROUP: usize = 0;
 pub(crate) const LANE: usize = 1;
 
 /// Permits that a send has taken, where it needs them.
-pub(crate) type Admitted = Both<OwnedPermit>;
+pub(crate) type Admitted = Both<Permit<Arc<Semaphore>>>;
 
 /// See the [module](self).
 pub(super) struct Bounds {

@@ -1,9 +1,7 @@
 //! Why a mode was refused.
 
-use std::error::Error;
-use std::fmt;
-
 use crate::modes::Mode;
+use crate::shown::error_says;
 
 /// The mode cannot be had now, or it is another's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,34 +31,11 @@ pub struct NotWeaker {
     pub asked: Mode,
 }
 
-impl fmt::Display for WouldBlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the lock cannot be had now")
-    }
-}
+error_says!(WouldBlock { Self => "the lock cannot be had now" });
 
-impl fmt::Display for Deadlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            held,
-            asked,
-            other_held,
-            other_asked,
-        } = self;
-        write!(
-            f,
-            "deadlock of conversions: {held} to {asked} against {other_held} to {other_asked}"
-        )
-    }
-}
+error_says!(Deadlock {
+    Self { held, asked, other_held, other_asked } =>
+        "deadlock of conversions: {held} to {asked} against {other_held} to {other_asked}",
+});
 
-impl fmt::Display for NotWeaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { held, asked } = self;
-        write!(f, "{held} does not cover {asked}")
-    }
-}
-
-impl Error for WouldBlock {}
-impl Error for Deadlock {}
-impl Error for NotWeaker {}
+error_says!(NotWeaker { Self { held, asked } => "{held} does not cover {asked}" });

@@ -1,6 +1,5 @@
 //! What a lock gives out.
 
-use std::fmt;
 use std::ops::Deref;
 use std::task::{Context, Poll};
 
@@ -8,7 +7,7 @@ use super::claim::{Claim, Own};
 use super::error::{Deadlock, NotWeaker, WouldBlock};
 use super::{IntentLock, Place};
 use crate::modes::Mode;
-use crate::sync::Arc;
+use crate::shown::shows;
 use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile};
 use crate::wait::{Op, Spare, Ticket, Wait, sealed};
 
@@ -35,9 +34,6 @@ pub struct Guard<L: Deref<Target = IntentLock>> {
     /// A conversion that waits.
     waiting: Option<Ticket>,
 }
-
-/// A [`Guard`] that keeps its lock alive.
-pub type OwnedGuard = Guard<Arc<IntentLock>>;
 
 impl<L: Deref<Target = IntentLock>> Guard<L> {
     /// Of a mode that has just been taken.
@@ -238,13 +234,7 @@ impl<L: Deref<Target = IntentLock>> Drop for Guard<L> {
     }
 }
 
-impl<L: Deref<Target = IntentLock>> fmt::Debug for Guard<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard")
-            .field("mode", &self.mode)
-            .finish_non_exhaustive()
-    }
-}
+shows!([L: Deref<Target = IntentLock>] Guard<L>, |this| mode: this.mode);
 
 /// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
 #[derive(Debug)]

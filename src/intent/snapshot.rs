@@ -1,8 +1,7 @@
 //! What a lock looks like at one moment.
 
 use crate::modes::Mode;
-pub use crate::turnstile::WaiterState;
-use crate::wait::WaitCounts;
+use crate::wait::{WaitCounts, WaiterState};
 
 use super::IntentLock;
 use super::bits::Bits;

@@ -1,16 +1,14 @@
-//! What a queue is to be, and what it refuses.
+//! What a queue is to be.
 
-use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::OutOfRange;
-use crate::jobs::{JobId, Jobs, Refused};
+use crate::jobs::{JobId, Jobs};
 use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::retry::Retry;
-use crate::shown::shows;
 
 use super::JobQueue;
 use super::body::Clones;
@@ -117,25 +115,3 @@ impl<K, J> fmt::Debug for Builder<K, J> {
             .finish()
     }
 }
-
-/// A job that did not take the place of another, and why.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ReplaceError<J> {
-    /// The new job.
-    pub job: J,
-    /// Why the old one stays.
-    pub reason: Refused,
-}
-
-shows!(
-    /// Without the job, so that any can be unwrapped on.
-    impl<J> ReplaceError<J>, |this| reason: this.reason
-);
-
-impl<J> fmt::Display for ReplaceError<J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not replaced: {}", self.reason)
-    }
-}
-
-impl<J> Error for ReplaceError<J> {}

@@ -338,4 +338,4 @@ impl<K, J> Drop for Claim<'_, K, J> {
     }
 }
 
-shows!(impl<K, J> Claim<'_, K, J>, |this| id: this.id(), attempt: this.attempt());
+shows!([K, J] Claim<'_, K, J>, |this| id: this.id(), attempt: this.attempt());

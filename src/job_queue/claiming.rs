@@ -85,4 +85,4 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
     }
 }
 
-shows!(impl<K, J> Claiming<'_, K, J>, |this| n: this.n, in_line: this.ticket.is_some());
+shows!([K, J] Claiming<'_, K, J>, |this| n: this.n, in_line: this.ticket.is_some());

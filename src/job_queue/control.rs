@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::due::{Dates, Timed};
 use crate::error::OutOfRange;
-use crate::jobs::{JobId, Jobs, Name, Refused, RequeueError, Scope, Taken, Why};
+use crate::jobs::{JobId, Jobs, Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
 use crate::trace;
@@ -12,7 +12,7 @@ use crate::wait::sealed;
 
 use super::JobQueue;
 use super::body::{Body, Stored, taken, unwrapped};
-use super::builder::ReplaceError;
+use super::refuse::PushError;
 
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.
@@ -132,19 +132,19 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`ReplaceError`] with the new job if there is no such job any more, or it is
+    /// [`PushError`] with the new job if there is no such job any more, or it is
     /// claimed or dead.
     ///
     /// # Panics
     ///
     /// As [`Claim::complete`](super::Claim::complete); the new job is in.
-    pub fn replace(&self, id: JobId, job: J) -> Result<J, ReplaceError<J>> {
+    pub fn replace(&self, id: JobId, job: J) -> Result<J, PushError<J, Refused>> {
         let mut job = Some(Body::Own(job));
         let replaced = self.with_job(id, |jobs, id| jobs.replace(id, &mut job));
-        let job = unwrapped(job);
+        let content = unwrapped(job);
         match replaced {
-            Ok(()) => Ok(job),
-            Err(reason) => Err(ReplaceError { job, reason }),
+            Ok(()) => Ok(content),
+            Err(reason) => Err(PushError { content, reason }),
         }
     }
 
@@ -228,9 +228,9 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`RequeueError`] if there is no such job, it is not dead, another has its unique
+    /// [`Refused`] if there is no such job, it is not dead, another has its unique
     /// name by now, or the queue is closed.
-    pub fn requeue(&self, id: JobId) -> Result<(), RequeueError> {
+    pub fn requeue(&self, id: JobId) -> Result<(), Refused> {
         let shared = self.shared();
         shared.key(id)?;
         shared.with_state(|state| {

@@ -88,4 +88,4 @@ impl<K, J> Op for NextDead<'_, K, J> {
     }
 }
 
-shows!(impl<K, J> NextDead<'_, K, J>, |this| in_line: this.ticket.is_some());
+shows!([K, J] NextDead<'_, K, J>, |this| in_line: this.ticket.is_some());

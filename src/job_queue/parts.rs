@@ -1,11 +1,11 @@
 //! Tenants and groups by handle.
 
 use std::fmt;
-use std::marker::PhantomData;
 
+use crate::error::Closed;
 use crate::jobs::{Jobs, Name, Pinned, Place, Scope};
 use crate::sync::Arc;
-use crate::wait::Wait;
+use crate::wait::{Op, Wait};
 
 use super::JobQueue;
 use super::body::Stored;
@@ -14,20 +14,6 @@ use super::claiming::{self, Claiming};
 use super::refuse::PushError;
 use super::shared::Shared;
 use crate::jobs::JobId;
-
-/// A tenant of a queue, by handle: see [`JobQueue::tenant`].
-pub type Tenant<K, J> = Part<K, J, OfTenant>;
-
-/// A group of a tenant, by handle: see [`Part::group`].
-pub type JobGroup<K, J> = Part<K, J, OfGroup>;
-
-/// Marks a [`Tenant`].
-#[derive(Debug)]
-pub enum OfTenant {}
-
-/// Marks a [`JobGroup`].
-#[derive(Debug)]
-pub enum OfGroup {}
 
 /// A tenant or a group by handle: what is done by it does not look its name up.
 ///
@@ -55,9 +41,8 @@ pub enum OfGroup {}
 /// assert_eq!((claims.len(), *claims[0]), (3, "a bill"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Part<K, J, S> {
+pub struct Part<K, J> {
     pub(super) pin: Arc<Pin<K, J>>,
-    of: PhantomData<fn() -> S>,
 }
 
 /// Keeps a name.
@@ -70,21 +55,13 @@ impl<K, J> JobQueue<K, J> {
     /// The tenant of this name, made if there is none yet.
     ///
     /// Cost: one look-up; what is done by the handle needs none.
-    pub fn tenant(&self, name: impl Into<Name>) -> Tenant<K, J> {
+    pub fn tenant(&self, name: impl Into<Name>) -> Part<K, J> {
         let name = name.into();
         Part::of(self.shared(), |jobs| jobs.pin(name))
     }
 }
 
-impl<K, J> Tenant<K, J> {
-    /// The group of this name of the tenant, made if there is none yet.
-    pub fn group(&self, name: impl Into<Name>) -> JobGroup<K, J> {
-        let (name, tenant) = (name.into(), self.pin.pinned);
-        Part::of(&self.pin.shared, |jobs| jobs.pin_group(tenant, name))
-    }
-}
-
-impl<K: Ord, J, S> Part<K, J, S> {
+impl<K: Ord, J> Part<K, J> {
     /// Puts a job in that is due. As [`JobQueue::push`], which by a [place](Self::place) here
     /// pushes jobs that say more.
     ///
@@ -95,7 +72,7 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Panics
     ///
     /// As there.
-    pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<K, J>> {
+    pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<(K, J)>> {
         self.pin.shared.push(key, job, self.place())
     }
 
@@ -128,22 +105,26 @@ impl<K: Ord, J, S> Part<K, J, S> {
     /// # Panics
     ///
     /// As there.
-    pub fn claim(&self, n: usize) -> Wait<Claiming<'_, K, J>> {
+    pub fn claim(&self, n: usize) -> Wait<impl Op<Output = Result<Vec<Claim<'_, K, J>>, Closed>>> {
         let Pin { shared, pinned } = &*self.pin;
         Claiming::wait(shared, Some(*pinned), n)
     }
 }
 
-impl<K, J, S> Part<K, J, S> {
+impl<K, J> Part<K, J> {
     fn of(shared: &Arc<Shared<K, J>>, pin: impl FnOnce(&mut Jobs<K, Stored<J>>) -> Pinned) -> Self {
         let pin = Pin {
             pinned: shared.with_state(|state| pin(&mut state.jobs)),
             shared: shared.clone(),
         };
-        Self {
-            pin: Arc::new(pin),
-            of: PhantomData,
-        }
+        Self { pin: Arc::new(pin) }
+    }
+
+    /// The group of this name of the tenant, made if there is none yet; of a group, that
+    /// beside it.
+    pub fn group(&self, name: impl Into<Name>) -> Self {
+        let (name, pinned) = (name.into(), self.pin.pinned);
+        Self::of(&self.pin.shared, |jobs| jobs.pin_group(pinned, name))
     }
 
     /// The place of a job here, for all pushes of the queue: no name is looked up. It is
@@ -179,16 +160,15 @@ impl<K, J> Drop for Pin<K, J> {
     }
 }
 
-impl<K, J, S> Clone for Part<K, J, S> {
+impl<K, J> Clone for Part<K, J> {
     fn clone(&self) -> Self {
         Self {
             pin: self.pin.clone(),
-            of: PhantomData,
         }
     }
 }
 
-impl<K, J, S> fmt::Debug for Part<K, J, S> {
+impl<K, J> fmt::Debug for Part<K, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Pin { shared, pinned } = &*self.pin;
         let scope = shared.try_read(|state| state.jobs.scope_of(*pinned));

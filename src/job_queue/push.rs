@@ -5,7 +5,7 @@ use crate::slab::Key;
 
 use super::JobQueue;
 use super::body::{Body, Stored, taken, unwrapped};
-use super::refuse::{PushAllError, PushError};
+use super::refuse::PushError;
 use super::room::Room;
 use super::shared::{Shared, State};
 
@@ -24,7 +24,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let refused = queue.push(1, "final", once()).unwrap_err();
     /// assert_eq!(refused.reason, PushReason::Duplicate(id));
     /// // It waits still, so that the second can take its place.
-    /// assert_eq!(queue.replace(id, refused.job)?, "draft");
+    /// assert_eq!(queue.replace(id, refused.content.1)?, "draft");
     /// assert_eq!(*queue.try_claim(9)[0], "final");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -39,7 +39,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Panics
     ///
     /// If the key's `Ord` does; nothing has changed.
-    pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+    pub fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<(K, J)>> {
         self.shared().push(key, job, place)
     }
 
@@ -73,7 +73,7 @@ impl<K: Ord, J> JobQueue<K, J> {
         key: K,
         job: J,
         place: Place,
-    ) -> Result<Replacing<K, J>, PushError<K, J>> {
+    ) -> Result<Replacing<K, J>, PushError<(K, J)>> {
         let (shared, mut entering) = (self.shared(), entering(key, job, place));
         let mut room = Room::of(&shared.capacity);
         let pushed = shared.with_state(|state| {
@@ -93,7 +93,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`PushAllError`] with all keys and jobs if one of them is refused, as by
+    /// [`PushError`] with all keys and jobs if one of them is refused, as by
     /// [`push`](Self::push).
     ///
     /// # Panics
@@ -102,7 +102,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     pub fn push_all(
         &self,
         jobs: impl IntoIterator<Item = (K, J, Place)>,
-    ) -> Result<Vec<JobId>, PushAllError<K, J>> {
+    ) -> Result<Vec<JobId>, PushError<Vec<(K, J)>>> {
         let shared = self.shared();
         let jobs = jobs.into_iter();
         let mut entering: Vec<_> = jobs
@@ -118,8 +118,8 @@ impl<K: Ord, J> JobQueue<K, J> {
             }
             Err(reason) => {
                 let left = entering.into_iter().filter_map(|(job, _)| job);
-                let jobs = left.map(|(key, job)| (key, unwrapped(job))).collect();
-                Err(PushAllError { jobs, reason })
+                let content = left.map(|(key, job)| (key, unwrapped(job))).collect();
+                Err(PushError { content, reason })
             }
         }
     }
@@ -132,7 +132,7 @@ pub(super) fn entering<K, J>(key: K, job: J, place: Place) -> Entering<K, Stored
 
 impl<K: Ord, J> Shared<K, J> {
     #[inline]
-    pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<K, J>> {
+    pub(super) fn push(&self, key: K, job: J, place: Place) -> Result<JobId, PushError<(K, J)>> {
         let mut entering = entering(key, job, place);
         let pushed = self.push_into(&mut entering, Room::of(&self.capacity));
         pushed.map_err(|why| refused(entering.0, why))
@@ -154,10 +154,10 @@ impl<K: Ord, J> Shared<K, J> {
 }
 
 #[cold]
-pub(super) fn refused<K, J>(left: Option<(K, Stored<J>)>, reason: PushReason) -> PushError<K, J> {
+pub(super) fn refused<K, J>(left: Option<(K, Stored<J>)>, reason: PushReason) -> PushError<(K, J)> {
     let (key, job) = left.expect("what was refused is still here");
-    let job = unwrapped(job);
-    PushError { key, job, reason }
+    let content = (key, unwrapped(job));
+    PushError { content, reason }
 }
 
 impl<K: Ord, J> State<K, J> {

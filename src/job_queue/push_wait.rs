@@ -18,10 +18,9 @@ pub struct ToPush<'a, K, J> {
     place: Place,
 }
 
-shows!(impl<K, J> ToPush<'_, K, J>, |to| place: to.place);
+shows!([K, J] ToPush<'_, K, J>, |to| place: to.place);
 
-/// The wait of [`JobQueue::push_wait`].
-pub type PushWait<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<K, J>>>;
+type Pushing<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, PushError<(K, J)>>>;
 
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in as soon as the queue has room for it.
@@ -40,7 +39,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let queue = JobQueue::builder().capacity(1).build()?;
     /// queue.push(1, "first", Place::new())?;
     /// let refused = queue.push(2, "second", Place::new()).unwrap_err();
-    /// assert_eq!((refused.job, refused.reason), ("second", PushReason::Full));
+    /// assert_eq!((refused.content, refused.reason), ((2, "second"), PushReason::Full));
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| queue.push_wait(2, "second", Place::new()).wait());
     ///     for expected in ["first", "second"] {
@@ -67,7 +66,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Panics
     ///
     /// If the key's `Ord` does; key and job are dropped, nothing else has changed.
-    pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<PushWait<'_, K, J>> {
+    pub fn push_wait(&self, key: K, job: J, place: Place) -> Wait<Pushing<'_, K, J>> {
         let shared: &Shared<K, J> = self.shared();
         let to = ToPush { shared, place };
         let mut steps = Steps::new(
@@ -77,9 +76,9 @@ impl<K: Ord, J> JobQueue<K, J> {
                 let pushed = shared.push_into(&mut entering, room);
                 pushed.map_err(|why| refused(entering.0, why))
             },
-            |(key, job), reason| {
+            |content, reason| {
                 let reason = reason.into();
-                Err(PushError { key, job, reason })
+                Err(PushError { content, reason })
             },
         );
         // What is refused for another reason waits for no room, and takes none.

@@ -19,43 +19,26 @@ impl From<SendReason> for PushReason {
     }
 }
 
-/// A job that was not taken, and why.
+/// What was not taken, and why: of one job its key and itself, of several all in order and why the
+/// first of them was refused that was, of one for the [place](super::JobQueue::replace) of another
+/// the job.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct PushError<K, J> {
-    /// Its key.
-    pub key: K,
-    /// What was to be pushed.
-    pub job: J,
-    /// Why it was not.
-    pub reason: PushReason,
-}
-
-/// Jobs that were not taken, and why the first of them was refused that was.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PushAllError<K, J> {
-    /// All that was to be pushed, in order.
-    pub jobs: Vec<(K, J)>,
-    /// Why it was not.
-    pub reason: PushReason,
+pub struct PushError<C, R = PushReason> {
+    /// What was not taken.
+    pub content: C,
+    /// The reason.
+    pub reason: R,
 }
 
 shows!(
-    /// Without key and job, so that any of them can be unwrapped on.
-    impl<K, J> PushError<K, J>, |this| reason: this.reason
+    /// Without the content, so that any can be unwrapped on.
+    [C, R: fmt::Debug] PushError<C, R>, |this| reason: this.reason
 );
-shows!(impl<K, J> PushAllError<K, J>, |this| jobs: this.jobs.len(), reason: this.reason);
 
-impl<K, J> fmt::Display for PushError<K, J> {
+impl<C, R: fmt::Display> fmt::Display for PushError<C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not pushed: {}", self.reason)
+        write!(f, "not taken: {}", self.reason)
     }
 }
 
-impl<K, J> fmt::Display for PushAllError<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "none was pushed: {}", self.reason)
-    }
-}
-
-impl<K, J> Error for PushError<K, J> {}
-impl<K, J> Error for PushAllError<K, J> {}
+impl<C, R: fmt::Debug + fmt::Display> Error for PushError<C, R> {}

@@ -7,10 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 
-use super::{Claim, Claiming, JobGroup, JobQueue, Place, Tenant};
+use super::{Claim, JobQueue, Part, Place};
+use crate::error::Closed;
 use crate::jobs::tests::scope;
 use crate::limit::Limit;
-use crate::wait::{Wait, Waiters};
+use crate::wait::Waiters;
 
 type Queue = JobQueue<u8, u8>;
 
@@ -45,14 +46,14 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A tenant, or a group of one, or neither.
-type Named<'q> = (Option<&'q Tenant<u8, u8>>, Option<&'q JobGroup<u8, u8>>);
+/// A claim that waits.
+type Waiting<'q> = Pin<Box<dyn Future<Output = Result<Vec<Claim<'q, u8, u8>>, Closed>> + 'q>>;
 
 struct Run<'q> {
     queue: &'q Queue,
-    tenants: &'q [Tenant<u8, u8>],
-    groups: &'q [JobGroup<u8, u8>],
-    waits: Vec<Wait<Claiming<'q, u8, u8>>>,
+    /// Tenants and groups.
+    parts: &'q [Part<u8, u8>],
+    waits: Vec<Waiting<'q>>,
     claims: Vec<Claim<'q, u8, u8>>,
 }
 
@@ -70,9 +71,8 @@ impl<'q> Run<'q> {
             }
             Act::Claim(part, n) => {
                 let claims = match self.part(part) {
-                    (None, None) => queue.try_claim(n),
-                    (Some(tenant), _) => tenant.try_claim(n),
-                    (_, Some(group)) => group.try_claim(n),
+                    None => queue.try_claim(n),
+                    Some(part) => part.try_claim(n),
                 };
                 self.claims.extend(claims);
             }
@@ -88,10 +88,9 @@ impl<'q> Run<'q> {
                 queue.set_limit(scope, limit).unwrap();
             }
             Act::Wait(part) => {
-                let wait = match self.part(part) {
-                    (None, None) => queue.claim(1),
-                    (Some(tenant), _) => tenant.claim(1),
-                    (_, Some(group)) => group.claim(1),
+                let wait: Waiting<'q> = match self.part(part) {
+                    None => Box::pin(queue.claim(1)),
+                    Some(part) => Box::pin(part.claim(1)),
                 };
                 self.poll(wait);
             }
@@ -106,16 +105,13 @@ impl<'q> Run<'q> {
     }
 
     /// Any job, a tenant, or a group.
-    fn part(&self, which: usize) -> Named<'q> {
-        let which = which % (self.tenants.len() + self.groups.len() + 1);
-        let group = which.checked_sub(self.tenants.len());
-        let group = group.and_then(|which| self.groups.get(which));
-        (self.tenants.get(which), group)
+    fn part(&self, which: usize) -> Option<&'q Part<u8, u8>> {
+        self.parts.get(which % (self.parts.len() + 1))
     }
 
-    fn poll(&mut self, mut wait: Wait<Claiming<'q, u8, u8>>) {
+    fn poll(&mut self, mut wait: Waiting<'q>) {
         let mut cx = Context::from_waker(Waker::noop());
-        match Pin::new(&mut wait).poll(&mut cx) {
+        match wait.as_mut().poll(&mut cx) {
             Poll::Pending => self.waits.push(wait),
             Poll::Ready(claims) => self.claims.extend(claims.into_iter().flatten()),
         }
@@ -153,12 +149,11 @@ proptest! {
     fn as_many_are_told_as_jobs_may_run(acts in prop::collection::vec(act(), 0..80)) {
         let queue = Queue::builder().group_limit(2).build().unwrap();
         let tenants = [0, 1].map(|name| queue.tenant(name));
-        let group = |n: u64| tenants[n as usize / 2].group(n % 2);
-        let groups = [0, 1, 2, 3].map(group);
+        let groups = [0, 1, 2, 3].map(|n| tenants[n as usize / 2].group(n % 2));
+        let parts = [&tenants[..], &groups].concat();
         let mut run = Run {
             queue: &queue,
-            tenants: &tenants,
-            groups: &groups,
+            parts: &parts,
             waits: Vec::new(),
             claims: Vec::new(),
         };

@@ -1,9 +1,8 @@
 //! Claims: how a job is taken, and how it comes back or ends.
 
-use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
+use crate::shown::error_says;
 use crate::slab::Key;
 
 use super::home::Home;
@@ -15,13 +14,7 @@ use super::{Jobs, Name, PINNED, Pinned, Taken};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired;
 
-impl fmt::Display for Expired {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the claim's lease has run out")
-    }
-}
-
-impl Error for Expired {}
+error_says!(Expired { Self => "the claim's lease has run out" });
 
 /// A claim as the policy knows it; who ends it does not use it again. Claims are numbered, so
 /// that one whose lease ran out never ends a later one.

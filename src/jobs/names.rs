@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::shown::says;
 use crate::slab::Key;
 
 /// The name of a tenant, or of a group of one: a number or a text.
@@ -114,12 +115,8 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Queue => f.write_str("the queue"),
-            Self::Tenant(tenant) => write!(f, "tenant {tenant}"),
-            Self::Group { tenant, group } => write!(f, "group {group} of tenant {tenant}"),
-        }
-    }
-}
+says!(Scope {
+    Self::Queue => "the queue",
+    Self::Tenant(tenant) => "tenant {tenant}",
+    Self::Group { tenant, group } => "group {group} of tenant {tenant}",
+});

@@ -21,7 +21,7 @@ impl<K, J> Jobs<K, J> {
         self.keep(self.tenant(tenant).own)
     }
 
-    /// The group of this name, made if need be, and kept.
+    /// The group of this name of the tenant of `of`, made if need be, and kept.
     pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
         let group = self.group_named(self.group(of.at()).tenant, group);
         self.keep(group)

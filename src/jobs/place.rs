@@ -96,7 +96,7 @@ impl Place {
     /// By this name there is one job of its tenant at most, from its push until it is done,
     /// dead or taken out: a second one is [refused](crate::job_queue::PushReason::Duplicate).
     /// A dead job that is requeued takes its name again, or is
-    /// [refused](crate::job_queue::RequeueError::Duplicate) if another job has it by then.
+    /// [refused](crate::job_queue::Refused::Duplicate) if another job has it by then.
     /// [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the one
     /// that waits.
     pub fn unique(mut self, name: impl Into<Name>) -> Self {

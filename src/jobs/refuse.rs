@@ -1,9 +1,9 @@
 //! The name of a job, and why something is not done to it.
 
-use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stale, TimedOut};
+use crate::error::{Closed, OutOfRange};
+use crate::shown::{error_says, says};
 use crate::slab::Key;
 
 /// Names a job, for as long as there is one: a copyable name that pins nothing.
@@ -28,7 +28,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// Why a job is not as it would have to be for this.
+/// Why something was not done to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// There is no such job any more.
@@ -39,20 +39,27 @@ pub enum Refused {
     Alive,
     /// It is dead.
     Dead,
+    /// This job of the same tenant has the [unique name](super::Place::unique) by now that it
+    /// would have again.
+    Duplicate(JobId),
+    /// The queue takes nothing more: it is closed.
+    Closed,
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stale => "there is no such job any more",
-            Self::Claimed => "the job is claimed",
-            Self::Alive => "the job is not dead",
-            Self::Dead => "the job is dead",
-        })
+error_says!(Refused {
+    Self::Stale => "there is no such job any more",
+    Self::Claimed => "the job is claimed",
+    Self::Alive => "the job is not dead",
+    Self::Dead => "the job is dead",
+    Self::Duplicate(_) => "another job has this unique name",
+    Self::Closed => "closed",
+});
+
+impl From<Closed> for Refused {
+    fn from(_: Closed) -> Self {
+        Self::Closed
     }
 }
-
-impl Error for Refused {}
 
 /// Why a job was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,61 +85,19 @@ pub enum PushReason {
     OutOfRange(OutOfRange),
 }
 
-impl fmt::Display for PushReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Full => f.write_str("full"),
-            Self::AboveCapacity => f.write_str("more than the capacity"),
-            Self::TimedOut => TimedOut.fmt(f),
-            Self::Duplicate(_) => f.write_str(TAKEN),
-            Self::DuplicateInBatch => f.write_str("two of the batch have one unique name"),
-            Self::Stale => Stale.fmt(f),
-            Self::OutOfRange(why) => why.fmt(f),
-        }
-    }
-}
+says!(PushReason {
+    Self::Closed => "closed",
+    Self::Full => "full",
+    Self::AboveCapacity => "more than the capacity",
+    Self::TimedOut => "timed out",
+    Self::Duplicate(_) => "another job has this unique name",
+    Self::DuplicateInBatch => "two of the batch have one unique name",
+    Self::Stale => "stale handle",
+    Self::OutOfRange(why) => "{why}",
+});
 
 impl From<Closed> for PushReason {
     fn from(_: Closed) -> Self {
         Self::Closed
     }
 }
-
-/// Why a job was not requeued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequeueError {
-    /// The queue is closed.
-    Closed,
-    /// The job is gone, or alive.
-    Refused(Refused),
-    /// This job of the same tenant has its [unique name](super::Place::unique) by now.
-    Duplicate(JobId),
-}
-
-impl From<Closed> for RequeueError {
-    fn from(_: Closed) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<Refused> for RequeueError {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-impl fmt::Display for RequeueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Duplicate(_) => f.write_str(TAKEN),
-        }
-    }
-}
-
-impl Error for RequeueError {}
-
-/// What a push and a requeue say of a name.
-const TAKEN: &str = "another job has this unique name";

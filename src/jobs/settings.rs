@@ -8,7 +8,7 @@ use crate::ring::MAX_WEIGHT;
 use crate::slab::Key;
 
 use super::records::State;
-use super::{JobId, Jobs, Name, Refused, RequeueError, Scope};
+use super::{JobId, Jobs, Name, Refused, Scope};
 
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
@@ -130,16 +130,16 @@ impl<K, J> Jobs<K, J> {
 
     /// A dead job of this queue waits again, at its place, with all its attempts, and has its
     /// unique name.
-    pub fn requeue(&mut self, id: JobId) -> Result<(), RequeueError> {
+    pub fn requeue(&mut self, id: JobId) -> Result<(), Refused> {
         let JobId { queue, key } = id;
         let job = self.jobs.get(key).ok_or(Refused::Stale)?;
         if job.state != State::Dead {
-            return Err(Refused::Alive.into());
+            return Err(Refused::Alive);
         }
         let tenant = self.group(job.group).tenant;
         let rare = job.rare.as_deref();
         if let Some(key) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
-            return Err(RequeueError::Duplicate(JobId { queue, key }));
+            return Err(Refused::Duplicate(JobId { queue, key }));
         }
         self.job_mut(key.index()).attempts = 0;
         self.set_state(key.index(), State::Ready);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::limit::Limit;
+use crate::shown::says;
 use crate::slab::{Key, NO_INDEX};
 
 use super::records::{Group, State};
@@ -40,24 +41,20 @@ pub enum Why {
     QueueLimit,
 }
 
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ready => "ready: nothing keeps it",
-            Self::Due(due) => return write!(f, "not due before {due:?}"),
-            Self::Claimed(None) => "claimed",
-            Self::Claimed(Some(until)) => return write!(f, "claimed until {until:?}"),
-            Self::Dead => "dead: it failed too often",
-            Self::Behind(before) => return write!(f, "behind {before} of its group"),
-            Self::GroupPaused => "its group is paused: the limit is 0",
-            Self::GroupLimit => "as many of its group claimed as the limit allows",
-            Self::TenantPaused => "its tenant is paused: the limit is 0",
-            Self::TenantLimit => "as many of its tenant claimed as the limit allows",
-            Self::QueuePaused => "the queue is paused: the limit is 0",
-            Self::QueueLimit => "as many claimed as the queue's limit allows",
-        })
-    }
-}
+says!(Why {
+    Self::Ready => "ready: nothing keeps it",
+    Self::Due(due) => "not due before {due:?}",
+    Self::Claimed(None) => "claimed",
+    Self::Claimed(Some(until)) => "claimed until {until:?}",
+    Self::Dead => "dead: it failed too often",
+    Self::Behind(before) => "behind {before} of its group",
+    Self::GroupPaused => "its group is paused: the limit is 0",
+    Self::GroupLimit => "as many of its group claimed as the limit allows",
+    Self::TenantPaused => "its tenant is paused: the limit is 0",
+    Self::TenantLimit => "as many of its tenant claimed as the limit allows",
+    Self::QueuePaused => "the queue is paused: the limit is 0",
+    Self::QueueLimit => "as many claimed as the queue's limit allows",
+});
 
 /// What has become of jobs so far.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,8 +11,8 @@ use crate::wait::Wait;
 
 use super::Keyed;
 
-/// The wait of [`Keyed::send_wait`], and its tier, if one was set.
-pub type KeyedSendWait<'a, K, T, S> =
+/// The wait for room for a message by key, and its tier, if one was set.
+type ToSend<'a, K, T, S> =
     Sending<'a, (Option<u32>, ToKey<'a, K, T, S>), T, Result<(), SendError<T>>>;
 
 /// The key to which a message is sent.
@@ -25,7 +25,7 @@ pub struct ToKey<'a, K, T, S> {
     group: Option<Pinned<T>>,
 }
 
-shows!(impl<K, T, S> ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
+shows!([K, T, S] ToKey<'_, K, T, S>, |to| has_group: to.group.is_some());
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// Like [`send`](Self::send), but waits for room; see
@@ -36,7 +36,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// [`SendError`] with the message, if the queue is closed, or the thread may not wait. The
     /// key is dropped.
-    pub fn send_wait(&self, key: K, message: T) -> Wait<KeyedSendWait<'_, K, T, S>> {
+    pub fn send_wait(&self, key: K, message: T) -> Wait<ToSend<'_, K, T, S>> {
         let to = ToKey {
             keyed: self,
             hash: self.hasher.hash_one(&key),

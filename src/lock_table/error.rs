@@ -6,6 +6,7 @@ use std::fmt;
 use super::owners::OwnerKey;
 use super::queue::Cause;
 use crate::modes::Mode;
+use crate::shown::error_says;
 use crate::sync::UnmodelledArc as Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
@@ -136,17 +137,12 @@ impl<K: fmt::Debug> fmt::Display for LockError<K> {
     }
 }
 
-impl fmt::Display for ReleaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotHeld => "the owner was not granted this resource",
-            Self::StillCovers => "the lock still covers resources below",
-            Self::NotWeaker => "the mode held is not stronger",
-            Self::Foreign => "the savepoint is another owner's",
-        })
-    }
-}
+error_says!(ReleaseError {
+    Self::NotHeld => "the owner was not granted this resource",
+    Self::StillCovers => "the lock still covers resources below",
+    Self::NotWeaker => "the mode held is not stronger",
+    Self::Foreign => "the savepoint is another owner's",
+});
 
 impl<K: fmt::Debug> Error for Deadlock<K> {}
 impl<K: fmt::Debug> Error for LockError<K> {}
-impl Error for ReleaseError {}

@@ -1,6 +1,5 @@
 //! Owners: who locks, what they hold, and how they give it back.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use super::error::{OwnerId, ReleaseError};
@@ -13,6 +12,7 @@ use super::owners::{OwnerKey, Priority};
 use super::path::Path;
 use super::{Resource, Shared};
 use crate::modes::Mode;
+use crate::shown::shows;
 use crate::sync::Arc;
 
 /// Somebody who locks: a session, a task, a transaction; not a thread. Made by
@@ -356,10 +356,4 @@ impl<K, S> Drop for Owner<K, S> {
     }
 }
 
-impl<K, S> fmt::Debug for Owner<K, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owner")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
-    }
-}
+shows!([K, S] Owner<K, S>, |this| id: this.id());

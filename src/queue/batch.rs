@@ -145,4 +145,4 @@ impl<T> Batch<'_, T> {
     }
 }
 
-shows!(impl<T> Batch<'_, T>, |batch| len: batch.len());
+shows!([T] Batch<'_, T>, |batch| len: batch.len());

@@ -13,7 +13,7 @@
 
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
-use crate::semaphore::{OwnedPermit, Semaphore, TryAcquireError};
+use crate::semaphore::{AcquireError, Permit, Semaphore};
 use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 
@@ -86,15 +86,15 @@ fn take<T>(
     while let Some(asked) = bound {
         match asked.try_now(n) {
             Ok(()) => {
-                admitted[which] = Some(OwnedPermit::of(asked, n));
+                admitted[which] = Some(Permit::of(asked, n));
                 break;
             }
-            Err(TryAcquireError::Closed) => bound = bound_of(group, which),
-            Err(TryAcquireError::AboveLimit) => return Err(SendReason::AboveCapacity),
-            Err(TryAcquireError::NoPermits) if which == GROUP => {
+            Err(AcquireError::Closed) => bound = bound_of(group, which),
+            Err(AcquireError::AboveLimit) => return Err(SendReason::AboveCapacity),
+            Err(AcquireError::NoPermits) if which == GROUP => {
                 return Err(SendReason::GroupFull);
             }
-            Err(TryAcquireError::NoPermits) => return Err(SendReason::LaneFull),
+            Err(AcquireError::NoPermits) => return Err(SendReason::LaneFull),
         }
     }
     Ok(())

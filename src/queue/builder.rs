@@ -92,7 +92,7 @@ impl<T> Builder<T> {
 }
 
 shows! {
-    impl<T> Builder<T>, |builder|
+    [T] Builder<T>, |builder|
     quantum: builder.quantum, bypass: builder.bypass, retry: builder.retry,
     capacity: builder.capacity
 }

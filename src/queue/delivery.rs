@@ -136,7 +136,7 @@ impl<T> Drop for Delivery<'_, T> {
 }
 
 shows! {
-    impl<T> Delivery<'_, T>, |one|
+    [T] Delivery<'_, T>, |one|
     group: one.group(), tier: one.tier(), attempt: one.attempt()
 }
 
@@ -244,4 +244,4 @@ impl<T> Drop for Detached<T> {
     }
 }
 
-shows!(impl<T> Detached<T>, |one| group: one.group(), tier: one.tier(), attempt: one.attempt());
+shows!([T] Detached<T>, |one| group: one.group(), tier: one.tier(), attempt: one.attempt());

@@ -293,6 +293,6 @@ impl<T> Shared<T> {
     }
 }
 
-shows!(impl<T> Group<T>, |group| id: group.id());
+shows!([T] Group<T>, |group| id: group.id());
 
-shows!(impl<T> Conversation<T>, |conversation| id: conversation.group());
+shows!([T] Conversation<T>, |conversation| id: conversation.group());

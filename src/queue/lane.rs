@@ -147,4 +147,4 @@ impl<T> Drop for Owner<T> {
     }
 }
 
-shows!(impl<T> Lane<T>, |lane| number: lane.number());
+shows!([T] Lane<T>, |lane| number: lane.number());

@@ -22,7 +22,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::id::GroupId;
-use super::refuse::{NoMore, NoTurn, TryReceive, Why};
+use super::refuse::{NoMore, NoTurn, Why};
 use super::shared::Shared;
 use super::state::State;
 use super::turn::Turn;
@@ -63,22 +63,22 @@ impl<T> Queue<T> {
     ///
     /// ```
     /// # use conversant::limit::Limit;
-    /// # use conversant::queue::{Queue, TryReceive};
+    /// # use conversant::queue::{Queue, NoTurn};
     /// # let queue = Queue::new();
     /// # let lane = queue.lane(1, Limit::Unlimited)?;
     /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
     /// anna.send("first in line")?;
     /// bert.send("by name")?;
     /// let turn = queue.try_receive_from(bert.group())?;
-    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(TryReceive::Held));
+    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(NoTurn::Held));
     /// # drop(turn);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`TryReceive`]: what blocks the group, or that nothing will ever come.
-    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, TryReceive> {
+    /// [`NoTurn`]: what blocks the group, or that nothing will ever come.
+    pub fn try_receive_from(&self, group: GroupId) -> Result<Turn<'_, T>, NoTurn> {
         let shared = self.shared();
         let key = shared.key(group)?;
         let epoch = shared.epoch();
@@ -151,21 +151,17 @@ impl<T> State<T> {
 
 impl<T> Shared<T> {
     /// Claims the group of this key if its turn can begin; otherwise says what blocks it.
-    fn claim_by_name(
-        &self,
-        state: &mut State<T>,
-        key: GroupKey,
-    ) -> Result<GroupRef<T>, TryReceive> {
+    fn claim_by_name(&self, state: &mut State<T>, key: GroupKey) -> Result<GroupRef<T>, NoTurn> {
         let group = state.groups.get(key).ok_or(Stale)?;
         let mut mailbox = self.lock_group(state, &group);
         if let Some(no_more) = state.no_more_of(&group, &mailbox) {
-            return Err(TryReceive::Closed(no_more));
+            return Err(NoTurn::Closed(no_more));
         }
         match state.why(&group, &mailbox) {
-            Why::Idle => return Err(TryReceive::Empty),
-            Why::Held => return Err(TryReceive::Held),
+            Why::Idle => return Err(NoTurn::Empty),
+            Why::Held => return Err(NoTurn::Held),
             Why::InLine => {}
-            why => return Err(TryReceive::Blocked(why)),
+            why => return Err(NoTurn::Blocked(why)),
         }
         let lane = mailbox.lane.index();
         state.lanes.served_by_name(lane, mailbox.ticket);
@@ -234,8 +230,7 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
             shared.with_state(|state| {
                 let claimed = match shared.claim_by_name(state, key) {
                     Ok(group) => Ok(group),
-                    Err(TryReceive::Stale) => Err(NoTurn::Stale),
-                    Err(TryReceive::Closed(no_more)) => Err(NoTurn::Closed(no_more)),
+                    Err(never @ (NoTurn::Stale | NoTurn::Closed(_))) => Err(never),
                     Err(_) if self.ticket.is_none() && spare.is_none() => return None,
                     Err(_) => {
                         if self.ticket.is_none() {

@@ -10,7 +10,7 @@ use crate::sync::Arc;
 
 use super::holders::Holder;
 use super::id::GroupId;
-use super::refuse::{TryReceive, Why};
+use super::refuse::{NoTurn, Why};
 use super::shared::Shared;
 use super::{GroupRef, Queue, special};
 
@@ -50,32 +50,32 @@ impl<T> Queue<T> {
     ///
     /// ```
     /// use conversant::limit::Limit;
-    /// use conversant::queue::{Queue, TryReceive};
+    /// use conversant::queue::{Queue, NoTurn};
     ///
     /// let queue = Queue::new();
     /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
     /// conversation.send_all(["first", "second"])?;
     /// let first = queue.try_peek(conversation.group())?;
     /// assert_eq!(*first, "first");
-    /// assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    /// assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     /// drop(first);
     /// let mut turn = queue.try_receive()?;
-    /// assert_eq!(queue.try_peek(conversation.group()).err(), Some(TryReceive::Held));
+    /// assert_eq!(queue.try_peek(conversation.group()).err(), Some(NoTurn::Held));
     /// assert_eq!(turn.next().map(|delivery| delivery.attempt()), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`TryReceive::Held`] during a turn or another look of the group, `Empty` if nothing
+    /// [`NoTurn::Held`] during a turn or another look of the group, `Empty` if nothing
     /// waits, `Stale` if the group is gone.
-    pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, TryReceive> {
+    pub fn try_peek(&self, group: GroupId) -> Result<Peek<T>, NoTurn> {
         let shared = self.shared();
         self.by_name(group, |state, group| {
             let mut mailbox = shared.lock_group(state, group);
             match state.why(group, &mailbox) {
-                Why::Held => return Err(TryReceive::Held),
-                Why::Idle => return Err(TryReceive::Empty),
+                Why::Held => return Err(NoTurn::Held),
+                Why::Idle => return Err(NoTurn::Empty),
                 _ => {}
             }
             state.unline(&mut mailbox);
@@ -156,6 +156,6 @@ impl<T> Drop for Peek<T> {
 
 shows! {
     /// Without the message, so that it works for every type.
-    impl<T> Peek<T>, |peek|
+    [T] Peek<T>, |peek|
     group: peek.group(), number: peek.number(), attempts: peek.attempts()
 }

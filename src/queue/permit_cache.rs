@@ -24,7 +24,7 @@
 //! semaphore; moving a chunk is both.
 
 use crate::limit::Bypass;
-use crate::semaphore::{Semaphore, TryAcquireError};
+use crate::semaphore::{AcquireError, Semaphore};
 use crate::sync::{Apart, AtomicU32, Ordering, fence, model_size, thread_number};
 
 const WORDS: usize = model_size(8, 1);
@@ -98,14 +98,14 @@ impl PermitCache {
     /// Takes permits, unless waiters want them. Allowed under a lock; sets `serve` if waiters
     /// must be served after it.
     #[inline(never)]
-    pub(super) fn take(&self, n: u32, serve: &mut bool) -> Result<(), TryAcquireError> {
+    pub(super) fn take(&self, n: u32, serve: &mut bool) -> Result<(), AcquireError> {
         let Some(word) = self.word(thread_number()) else {
             return self.permits().try_now(n);
         };
         match Self::take_of(word, n) {
             Ok(_) => Ok(()),
             Err(have) => match self.take_from(word, have, n, serve) {
-                Err(TryAcquireError::NoPermits) if self.shut(serve) => self.permits().try_now(n),
+                Err(AcquireError::NoPermits) if self.shut(serve) => self.permits().try_now(n),
                 taken => taken,
             },
         }
@@ -129,7 +129,7 @@ impl PermitCache {
         have: u32,
         n: u32,
         serve: &mut bool,
-    ) -> Result<(), TryAcquireError> {
+    ) -> Result<(), AcquireError> {
         *serve = if have == SHUT || n > CHUNK || !self.permits().take(CHUNK) {
             self.permits().try_now(n)?;
             have == SHUT && self.open(word)

@@ -5,7 +5,6 @@
 //! is notified for each group that nobody was told of, or all waiters if they are fewer. Once
 //! the queue is finished, all are notified.
 
-use std::fmt;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use crate::due::{Dates, Timed};
 use crate::error::Stale;
 use crate::group::{GroupKey, Mailbox, POISONED, SUSPENDED, Taken, ordinal};
 use crate::ready::Age;
+use crate::shown::says;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, WakeBatch, look_twice, sealed};
 
@@ -37,20 +37,10 @@ pub struct Poisoned {
     pub waiting: usize,
 }
 
-impl fmt::Display for Poisoned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            group,
-            message,
-            attempts,
-            waiting,
-        } = self;
-        write!(
-            f,
-            "group {group}: message {message} failed {attempts} times, {waiting} wait"
-        )
-    }
-}
+says!(Poisoned {
+    Self { group, message, attempts, waiting } =>
+        "group {group}: message {message} failed {attempts} times, {waiting} wait",
+});
 
 impl<T> Queue<T> {
     /// The poisoned groups, in the order in which they were poisoned: those with a message of

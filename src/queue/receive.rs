@@ -8,7 +8,7 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_twice, sealed};
 
-use super::refuse::{NoMore, TryReceive};
+use super::refuse::{NoMore, NoTurn};
 use super::shared::Shared;
 use super::state::State;
 use super::submissions::Submissions;
@@ -26,7 +26,12 @@ impl<T> Queue<T> {
     /// [`NoMore`] if the queue is closed, nothing is in flight, and nothing waits except in
     /// poisoned groups.
     #[inline]
-    pub fn receive(&self) -> Wait<Receive<'_, T>> {
+    pub fn receive(&self) -> Wait<impl Op<Output = Result<Turn<'_, T>, NoMore>>> {
+        self.receive_one()
+    }
+
+    #[inline]
+    pub(super) fn receive_one(&self) -> Wait<Receiving<'_, T, Turn<'_, T>>> {
         Wait::new(Receiving {
             shared: self.shared(),
             n: 1,
@@ -40,9 +45,9 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive`] if there is none.
+    /// [`NoTurn`] if there is none.
     #[inline(always)]
-    pub fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
+    pub fn try_receive(&self) -> Result<Turn<'_, T>, NoTurn> {
         Turn::claim(self.shared()).ok_or_else(|| self.shared().nothing())
     }
 
@@ -59,7 +64,7 @@ impl<T> Queue<T> {
     ///
     /// Like [`receive`](Self::receive).
     #[inline]
-    pub fn receive_many(&self, n: usize) -> Wait<ReceiveMany<'_, T>> {
+    pub fn receive_many(&self, n: usize) -> Wait<impl Op<Output = Result<Turns<'_, T>, NoMore>>> {
         Wait::new(Receiving {
             shared: self.shared(),
             n,
@@ -74,9 +79,9 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`TryReceive`] if there is none.
+    /// [`NoTurn`] if there is none.
     #[inline]
-    pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
+    pub fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, NoTurn> {
         Turns::claim(self.shared(), n).ok_or_else(|| self.shared().nothing())
     }
 }
@@ -166,7 +171,7 @@ impl<T> Drop for Turns<'_, T> {
     }
 }
 
-shows!(impl<T> Turns<'_, T>, |turns| left: turns.len());
+shows!([T] Turns<'_, T>, |turns| left: turns.len());
 
 /// A wait for a turn, or for several: for `R`.
 pub struct Receiving<'q, T, R> {
@@ -180,13 +185,7 @@ pub struct Receiving<'q, T, R> {
     give: fn(Turns<'q, T>) -> R,
 }
 
-/// The wait of [`Queue::receive`].
-pub type Receive<'q, T> = Receiving<'q, T, Turn<'q, T>>;
-
-/// The wait of [`Queue::receive_many`].
-pub type ReceiveMany<'q, T> = Receiving<'q, T, Turns<'q, T>>;
-
-shows!(impl<T, R> Receiving<'_, T, R>, |receiving| most: receiving.n);
+shows!([T, R] Receiving<'_, T, R>, |receiving| most: receiving.n);
 
 impl<T, R> Receiving<'_, T, R> {
     #[inline]
@@ -340,12 +339,12 @@ impl<T> Shared<T> {
 
     /// Why a claim found nothing.
     #[cold]
-    pub(super) fn nothing(&self) -> TryReceive {
+    pub(super) fn nothing(&self) -> NoTurn {
         self.trim(false);
         let no_more = self.with_state(|state| {
             state.shrink(&self.submissions);
             state.no_more()
         });
-        no_more.map_or(TryReceive::Empty, TryReceive::Closed)
+        no_more.map_or(NoTurn::Empty, NoTurn::Closed)
     }
 }

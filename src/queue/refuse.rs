@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, OutOfRange, Stale, TierGoesDown, TimedOut};
-use crate::semaphore::TryAcquireError;
+use crate::error::{Closed, OutOfRange, Stale, TierGoesDown};
+use crate::semaphore::AcquireError;
+use crate::shown::{error_says, says, shows};
 
 /// Why a lane, a group or a caller of a scheduler could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,10 @@ pub enum SendReason {
     TierGoesDown(TierGoesDown),
 }
 
-/// Why there is no turn now: of any group, or of a group asked for by name.
+/// Why there is no turn: of any group, or of a group asked for by name. Who waits for a turn
+/// gets `Closed` or `Stale` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryReceive {
+pub enum NoTurn {
     /// Nothing waits. If any group would do: or limits block all that waits.
     Empty,
     /// A turn of the group is live, or its first message is being peeked at.
@@ -62,15 +64,6 @@ pub enum TryReceive {
     Closed(NoMore),
     /// The group is gone.
     Stale,
-}
-
-/// Why no turn of a group comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoTurn {
-    /// The group is gone.
-    Stale,
-    /// The queue is closed, and nothing more comes from the group for this reason.
-    Closed(NoMore),
 }
 
 /// Why nothing more comes from a closed queue, or from one of its groups: nothing is in flight,
@@ -160,21 +153,17 @@ pub enum Why {
     InLine,
 }
 
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Idle => "nothing waits",
-            Self::Held => "a turn is live",
-            Self::Poisoned => "poisoned: a message failed too often",
-            Self::BackingOff => "backing off after a failure",
-            Self::Paused => "paused: the limit is 0",
-            Self::Limit => "as many in flight as the limit allows",
-            Self::Tier => "another tier is open",
-            Self::Cap => "as many in flight as the lane's cap allows",
-            Self::InLine => "in line",
-        })
-    }
-}
+says!(Why {
+    Self::Idle => "nothing waits",
+    Self::Held => "a turn is live",
+    Self::Poisoned => "poisoned: a message failed too often",
+    Self::BackingOff => "backing off after a failure",
+    Self::Paused => "paused: the limit is 0",
+    Self::Limit => "as many in flight as the limit allows",
+    Self::Tier => "another tier is open",
+    Self::Cap => "as many in flight as the lane's cap allows",
+    Self::InLine => "in line",
+});
 
 impl From<Closed> for LaneError {
     fn from(_: Closed) -> Self {
@@ -188,17 +177,17 @@ impl From<OutOfRange> for LaneError {
     }
 }
 
-impl From<TryAcquireError> for SendReason {
-    fn from(error: TryAcquireError) -> Self {
+impl From<AcquireError> for SendReason {
+    fn from(error: AcquireError) -> Self {
         match error {
-            TryAcquireError::NoPermits => Self::Full,
-            TryAcquireError::Closed => Self::Closed,
-            TryAcquireError::AboveLimit => Self::AboveCapacity,
+            AcquireError::NoPermits => Self::Full,
+            AcquireError::Closed => Self::Closed,
+            AcquireError::AboveLimit => Self::AboveCapacity,
         }
     }
 }
 
-impl From<Stale> for TryReceive {
+impl From<Stale> for NoTurn {
     fn from(_: Stale) -> Self {
         Self::Stale
     }
@@ -211,14 +200,10 @@ impl<T> SendError<[T; 1]> {
     }
 }
 
-/// Without the message, so that `unwrap` works for every message type.
-impl<T, R: fmt::Debug> fmt::Debug for SendError<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
+shows!(
+    /// Without the message, so that `unwrap` works for every message type.
+    [T, R: fmt::Debug] SendError<T, R>, |this| reason: this.reason
+);
 
 impl<T, R: fmt::Display> fmt::Display for SendError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,63 +211,33 @@ impl<T, R: fmt::Display> fmt::Display for SendError<T, R> {
     }
 }
 
-impl fmt::Display for LaneError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::OutOfRange(error) => error.fmt(f),
-        }
-    }
-}
+error_says!(LaneError {
+    Self::Closed => "closed",
+    Self::OutOfRange(error) => "{error}",
+});
 
-impl fmt::Display for SendReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::Full => f.write_str("the queue is full"),
-            Self::GroupFull => f.write_str("the group is full"),
-            Self::LaneFull => f.write_str("the lane is full"),
-            Self::AboveCapacity => f.write_str("more than there is ever room for"),
-            Self::OwnQueue => f.write_str("the queue is full, and served by who would wait"),
-            Self::TimedOut => TimedOut.fmt(f),
-            Self::TierGoesDown(error) => error.fmt(f),
-        }
-    }
-}
+error_says!(SendReason {
+    Self::Closed => "closed",
+    Self::Full => "the queue is full",
+    Self::GroupFull => "the group is full",
+    Self::LaneFull => "the lane is full",
+    Self::AboveCapacity => "more than there is ever room for",
+    Self::OwnQueue => "the queue is full, and served by who would wait",
+    Self::TimedOut => "timed out",
+    Self::TierGoesDown(error) => "{error}",
+});
 
-impl fmt::Display for TryReceive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("nothing is eligible"),
-            Self::Held => f.write_str("a turn of the group is live"),
-            Self::Blocked(why) => write!(f, "the group waits: {why}"),
-            Self::Closed(no_more) => no_more.fmt(f),
-            Self::Stale => Stale.fmt(f),
-        }
-    }
-}
+error_says!(NoTurn {
+    Self::Empty => "nothing is eligible",
+    Self::Held => "a turn of the group is live",
+    Self::Blocked(why) => "the group waits: {why}",
+    Self::Closed(no_more) => "{no_more}",
+    Self::Stale => "stale handle",
+});
 
-impl fmt::Display for NoTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stale => Stale.fmt(f),
-            Self::Closed(no_more) => no_more.fmt(f),
-        }
-    }
-}
+error_says!(NoMore {
+    Self::Drained => "closed and drained",
+    Self::OnlyPoisoned => "closed, and only poisoned groups have messages",
+});
 
-impl fmt::Display for NoMore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Drained => "closed and drained",
-            Self::OnlyPoisoned => "closed, and only poisoned groups have messages",
-        })
-    }
-}
-
-impl Error for LaneError {}
 impl<T, R: fmt::Debug + fmt::Display> Error for SendError<T, R> {}
-impl Error for SendReason {}
-impl Error for TryReceive {}
-impl Error for NoTurn {}
-impl Error for NoMore {}

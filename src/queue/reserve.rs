@@ -17,8 +17,7 @@ pub struct Reserved<'a, T> {
     granted: Granted<'a>,
 }
 
-/// The wait of [`Conversation::reserve`].
-pub type Reserve<'a, T> =
+pub(super) type Reserving<'a, T> =
     Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
 
 impl SendError<()> {
@@ -49,7 +48,7 @@ impl<T> Conversation<T> {
     ///
     /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
     /// thread may not wait for it.
-    pub fn reserve(&self) -> Wait<Reserve<'_, T>> {
+    pub fn reserve(&self) -> Wait<Reserving<'_, T>> {
         let capacity = &self.pin.queue().capacity;
         let mut steps = Steps::new(
             |by: &Self, (), granted| by.keep(granted).map_err(SendError::of_nothing),
@@ -99,4 +98,4 @@ impl<T> Reserved<'_, T> {
     }
 }
 
-shows!(impl<T> Reserved<'_, T>, |_| );
+shows!([T] Reserved<'_, T>, |_| );

@@ -15,7 +15,7 @@ use super::shared::Shared;
 use super::submissions::Posted;
 
 /// Messages, each with the conversation that sends it.
-pub type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
+type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
 
 /// How many messages are pulled before they are sent; their groups are prefetched meanwhile.
 const WINDOW: usize = model_size(16, 2);

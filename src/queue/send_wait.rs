@@ -11,13 +11,7 @@ use super::sending::{SendGranted, Sending, Steps};
 type On<'a, T> = (Option<u32>, &'a Conversation<T>);
 
 /// The wait for room for `M`, one message or several, on a conversation.
-type ToSend<'a, T, M> = Sending<'a, On<'a, T>, M, Result<(), SendError<M>>>;
-
-/// The wait of [`Conversation::send_wait`].
-pub type SendWait<'a, T> = ToSend<'a, T, T>;
-
-/// The wait of [`Conversation::send_all_wait`].
-pub type SendAllWait<'a, T> = ToSend<'a, T, Vec<T>>;
+pub(super) type ToSend<'a, T, M> = Sending<'a, On<'a, T>, M, Result<(), SendError<M>>>;
 
 impl<T> Conversation<T> {
     /// Waits for room in the group, then in its lane, then in the queue, and sends the message
@@ -93,7 +87,7 @@ impl<T> Conversation<T> {
     /// # Cost
     ///
     /// Like [`send`](Self::send) if there is room.
-    pub fn send_wait(&self, message: T) -> Wait<SendWait<'_, T>> {
+    pub fn send_wait(&self, message: T) -> Wait<ToSend<'_, T, T>> {
         self.when_there_is_room(1, message, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);
             let sent = by.pin.queue().send_granted(to, [message], granted, ());
@@ -108,7 +102,10 @@ impl<T> Conversation<T> {
     ///
     /// Like [`send_wait`](Self::send_wait), with all the messages; and at once if there are
     /// more of them than the queue's capacity.
-    pub fn send_all_wait(&self, messages: impl IntoIterator<Item = T>) -> Wait<SendAllWait<'_, T>> {
+    pub fn send_all_wait(
+        &self,
+        messages: impl IntoIterator<Item = T>,
+    ) -> Wait<ToSend<'_, T, Vec<T>>> {
         let messages = Vec::from_iter(messages);
         self.when_there_is_room(messages.len(), messages, |(tier, by), message, granted| {
             let to = (&*by.pin, tier);

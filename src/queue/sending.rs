@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use crate::group::{GROUP, LANE};
-use crate::semaphore::{Acquire, AcquireError, Semaphore, TryAcquireError};
+use crate::semaphore::{Acquire, AcquireError, Semaphore};
 use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, sealed};
@@ -84,7 +84,7 @@ pub(crate) enum Pause<'a> {
     Over,
 }
 
-shows!(impl<O, M, R> Sending<'_, O, M, R>, |sending| messages: sending.messages);
+shows!([O, M, R] Sending<'_, O, M, R>, |sending| messages: sending.messages);
 
 impl<'a, O, M, R> Sending<'a, O, M, R> {
     pub(crate) fn wait(
@@ -154,7 +154,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
                     Ok(permit) => self.granted.parts[self.which] = Some(permit),
                     // The capacity is no more: looks again.
                     Err(AcquireError::Closed) => continue,
-                    Err(above) => return Poll::Ready(Err(TryAcquireError::from(above).into())),
+                    Err(above) => return Poll::Ready(Err(above.into())),
                 }
             }
             self.which += 1;
@@ -233,7 +233,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         };
         match request.poll(cx) {
             Poll::Ready(Ok(permit)) => Poll::Ready(self.send_with(Permits(Some(permit)))),
-            Poll::Ready(Err(error)) => Poll::Ready(self.leave(TryAcquireError::from(error).into())),
+            Poll::Ready(Err(error)) => Poll::Ready(self.leave(error.into())),
             Poll::Pending => {
                 self.capacity.waited_for();
                 match self.tell(Pause::Waits) {

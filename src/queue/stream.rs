@@ -11,9 +11,9 @@ use crate::wait::Wait;
 
 use super::Queue;
 use super::handles::Conversation;
-use super::receive::Receive;
+use super::receive::Receiving;
 use super::refuse::{SendError, SendReason};
-use super::reserve::{Reserve, Reserved};
+use super::reserve::{Reserved, Reserving};
 use super::turn::Turn;
 
 /// The turns of a queue, one after the other. See [`Queue::turns`].
@@ -21,7 +21,7 @@ use super::turn::Turn;
 pub struct TurnStream<'q, T> {
     queue: &'q Queue<T>,
     /// `None` once it has ended.
-    receive: Option<Wait<Receive<'q, T>>>,
+    receive: Option<Wait<Receiving<'q, T, Turn<'q, T>>>>,
 }
 
 impl<T> Queue<T> {
@@ -55,7 +55,7 @@ impl<T> Queue<T> {
     pub fn turns(&self) -> TurnStream<'_, T> {
         TurnStream {
             queue: self,
-            receive: Some(self.receive()),
+            receive: Some(self.receive_one()),
         }
     }
 }
@@ -68,7 +68,7 @@ impl<'q, T> Stream for TurnStream<'q, T> {
             return Poll::Ready(None);
         };
         let received = ready!(Pin::new(receive).poll(cx)).ok();
-        self.receive = received.as_ref().map(|_| self.queue.receive());
+        self.receive = received.as_ref().map(|_| self.queue.receive_one());
         Poll::Ready(received)
     }
 }
@@ -83,7 +83,7 @@ impl<T> FusedStream for TurnStream<'_, T> {
 #[must_use = "a sink does nothing until it is polled"]
 pub struct SendSink<'a, T> {
     conversation: &'a Conversation<T>,
-    asked: Option<Wait<Reserve<'a, T>>>,
+    asked: Option<Wait<Reserving<'a, T>>>,
     given: Option<Reserved<'a, T>>,
 }
 
@@ -156,6 +156,6 @@ fn refused<T>(message: Option<T>, reason: SendReason) -> SendError<Option<T>> {
     SendError { message, reason }
 }
 
-shows!(impl<T> TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
+shows!([T] TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
 
-shows!(impl<T> SendSink<'_, T>, |sink| is_ready: sink.given.is_some());
+shows!([T] SendSink<'_, T>, |sink| is_ready: sink.given.is_some());

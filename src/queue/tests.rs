@@ -2,6 +2,8 @@
 
 use super::holders::Holders;
 use super::named::ReceiveFrom;
+use super::receive::Receiving;
+use super::send_wait::ToSend;
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
 use crate::group::tests::steps;
@@ -25,7 +27,7 @@ const _: () = {
     send_and_sync::<Lane<OnlySend>>();
     send_and_sync::<Group<OnlySend>>();
     send_and_sync::<Conversation<OnlySend>>();
-    send_and_sync::<Wait<Receive<'_, OnlySend>>>();
+    send_and_sync::<Wait<Receiving<'_, OnlySend, Turn<'_, OnlySend>>>>();
     send_and_sync::<Wait<ReceiveFrom<'_, OnlySend>>>();
     send::<Turn<'_, OnlySend>>();
     send::<Turns<'_, OnlySend>>();
@@ -43,10 +45,10 @@ const _: () = {
     unwind_safe::<Conversation<OnlySend>>();
 
     // A wait keeps its messages to itself.
-    send::<Wait<SendWait<'_, OnlySend>>>();
-    send::<Wait<SendAllWait<'_, OnlySend>>>();
-    send_and_sync::<Wait<SendWait<'_, u8>>>();
-    send_and_sync::<Wait<SendAllWait<'_, u8>>>();
+    send::<Wait<ToSend<'_, OnlySend, OnlySend>>>();
+    send::<Wait<ToSend<'_, OnlySend, Vec<OnlySend>>>>();
+    send_and_sync::<Wait<ToSend<'_, u8, u8>>>();
+    send_and_sync::<Wait<ToSend<'_, u8, Vec<u8>>>>();
 };
 
 const LONG: usize = Submissions::<u8>::LONG;

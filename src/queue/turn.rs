@@ -256,4 +256,4 @@ impl<T> Turn<'_, T> {
     }
 }
 
-shows!(impl<T> Turn<'_, T>, |turn| group: turn.group(), left: turn.live.quota);
+shows!([T] Turn<'_, T>, |turn| group: turn.group(), left: turn.live.quota);

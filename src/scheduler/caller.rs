@@ -11,12 +11,12 @@
 //!    `current`.
 //! 2. In `waiting` are the tasks that no worker has.
 
-use std::fmt;
 use std::task::{Poll, Waker};
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::queue::Capacity;
+use crate::shown::says;
 use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::Waiters;
 
@@ -36,14 +36,10 @@ pub enum OnFailure {
     SkipHigherTiers,
 }
 
-impl fmt::Display for OnFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Continue => "continue",
-            Self::SkipHigherTiers => "skip higher tiers",
-        })
-    }
-}
+says!(OnFailure {
+    Self::Continue => "continue",
+    Self::SkipHigherTiers => "skip higher tiers",
+});
 
 /// Settings of a caller: its share of the workers, its cap, and what a failure does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,6 @@
 //!    after its last task's.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use crate::error::{OutOfRange, Stale};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
+use crate::shown::says;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, unique};
 use crate::wait::{Waiters, WakeBatch};
@@ -48,14 +48,10 @@ pub enum How {
     Cancel,
 }
 
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Drain => "drain",
-            Self::Cancel => "cancel",
-        })
-    }
-}
+says!(How {
+    Self::Drain => "drain",
+    Self::Cancel => "cancel",
+});
 
 pub(crate) struct Core<J> {
     /// Tells its names from those of others.

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
+use crate::shown::says;
+
 /// A task's number: from 1, in order of submission to its scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -47,17 +49,13 @@ impl Ending {
     }
 }
 
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Failed => "failed",
-            Self::Panicked => "panicked",
-            Self::Cancelled => "cancelled",
-            Self::Skipped => "skipped",
-        })
-    }
-}
+says!(Ending {
+    Self::Ok => "ok",
+    Self::Failed => "failed",
+    Self::Panicked => "panicked",
+    Self::Cancelled => "cancelled",
+    Self::Skipped => "skipped",
+});
 
 /// Where and when a task ran; times count from the scheduler's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

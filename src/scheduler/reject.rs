@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::error::{Closed, Stalled, TierGoesDown};
+use crate::error::{Stalled, TierGoesDown};
 use crate::queue::SendReason;
+use crate::shown::error_says;
 
 /// A task that was not taken, and why.
 pub struct Rejected<F> {
@@ -68,31 +69,23 @@ impl From<SendReason> for Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => Closed.fmt(f),
-            Self::TierGoesDown(down) => down.fmt(f),
-            Self::ForeignGroup => f.write_str("the group is another caller's"),
-            Self::NoWorker => f.write_str("no worker could be started"),
-            Self::NoTicker => f.write_str("it has a delay, and nobody keeps the time"),
-            Self::Full => f.write_str("the caller is full"),
-            Self::AboveCapacity => f.write_str("more than the caller's capacity"),
-            Self::TimedOut => f.write_str("there was no room in time"),
-            Self::Stalled(stalled) => stalled.fmt(f),
-        }
-    }
-}
+error_says!(Reason {
+    Self::Closed => "closed",
+    Self::TierGoesDown(down) => "{down}",
+    Self::ForeignGroup => "the group is another caller's",
+    Self::NoWorker => "no worker could be started",
+    Self::NoTicker => "it has a delay, and nobody keeps the time",
+    Self::Full => "the caller is full",
+    Self::AboveCapacity => "more than the caller's capacity",
+    Self::TimedOut => "there was no room in time",
+    Self::Stalled(stalled) => "{stalled}",
+});
 
-impl fmt::Display for SyncError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingOutstanding => f.write_str("nothing outstanding"),
-            Self::Busy => f.write_str("another synchronize is under way"),
-            Self::Stalled(stalled) => stalled.fmt(f),
-        }
-    }
-}
+error_says!(SyncError {
+    Self::NothingOutstanding => "nothing outstanding",
+    Self::Busy => "another synchronize is under way",
+    Self::Stalled(stalled) => "{stalled}",
+});
 
 impl<F> fmt::Debug for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,6 +102,4 @@ impl<F> fmt::Display for Rejected<F> {
     }
 }
 
-impl Error for Reason {}
-impl Error for SyncError {}
 impl<F> Error for Rejected<F> {}

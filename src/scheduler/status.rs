@@ -1,10 +1,10 @@
 //! A snapshot of what runs and what waits, and why it waits.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::backlog::{Blocked, GroupKey, Spot};
 use crate::limit::Limit;
+use crate::shown::says;
 use crate::slab::Key;
 use crate::sync::Arc;
 
@@ -153,22 +153,18 @@ pub enum Why {
     },
 }
 
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Behind => "behind an earlier task of its group",
-            Self::Paused => "its group is paused: the limit is 0",
-            Self::GroupLimit => "as many of its group run as the limit allows",
-            Self::Tier { open: None } => "no tier is open",
-            Self::Tier { open: Some(open) } => return write!(f, "tier {open} is open"),
-            Self::Cap => "as many of its caller's run as the cap allows",
-            Self::Hold => "held",
-            Self::Worker => "a worker is missing",
-            Self::Suspended => "it waits to be woken",
-            Self::NotDue { due } => return write!(f, "not due before {due:?}"),
-        })
-    }
-}
+says!(Why {
+    Self::Behind => "behind an earlier task of its group",
+    Self::Paused => "its group is paused: the limit is 0",
+    Self::GroupLimit => "as many of its group run as the limit allows",
+    Self::Tier { open: None } => "no tier is open",
+    Self::Tier { open: Some(open) } => "tier {open} is open",
+    Self::Cap => "as many of its caller's run as the cap allows",
+    Self::Hold => "held",
+    Self::Worker => "a worker is missing",
+    Self::Suspended => "it waits to be woken",
+    Self::NotDue { due } => "not due before {due:?}",
+});
 
 /// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::error::{Stale, Stalled};
+use crate::shown::error_says;
 use crate::sync::Arc;
 use crate::trace;
 use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
@@ -168,17 +169,11 @@ pub enum OutcomeError {
     Nothing,
 }
 
-impl fmt::Display for OutcomeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stalled(stalled) => stalled.fmt(f),
-            Self::Taken => f.write_str("the outcome was taken before"),
-            Self::Nothing => f.write_str("no task to wait for"),
-        }
-    }
-}
-
-impl std::error::Error for OutcomeError {}
+error_says!(OutcomeError {
+    Self::Stalled(stalled) => "{stalled}",
+    Self::Taken => "the outcome was taken before",
+    Self::Nothing => "no task to wait for",
+});
 
 /// Waits until one of the tasks has ended, and takes what it gave: its index, and its
 /// [`Outcome`]. Of several that have ended it takes the one with the lowest index.

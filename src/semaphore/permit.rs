@@ -1,10 +1,10 @@
 //! What a semaphore gives out.
 
+use crate::shown::shows;
 use std::fmt;
 use std::ops::Deref;
 
 use super::Semaphore;
-use crate::sync::Arc;
 
 /// A number of permits of one [`Semaphore`], given back on drop.
 ///
@@ -26,9 +26,6 @@ pub struct Permit<S: Deref<Target = Semaphore>> {
     semaphore: S,
     count: u32,
 }
-
-/// A [`Permit`] that keeps its semaphore alive.
-pub type OwnedPermit = Permit<Arc<Semaphore>>;
 
 /// Permits that are held without a [`Permit`]: for those that are kept where no reference to
 /// their semaphore can be. [`Permit::into_held`] makes it, [`into_permit`](Self::into_permit)
@@ -187,10 +184,4 @@ impl<S: Deref<Target = Semaphore>> Drop for Permit<S> {
     }
 }
 
-impl<S: Deref<Target = Semaphore>> fmt::Debug for Permit<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("count", &self.count)
-            .finish_non_exhaustive()
-    }
-}
+shows!([S: Deref<Target = Semaphore>] Permit<S>, |this| count: this.count);

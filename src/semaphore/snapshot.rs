@@ -3,8 +3,7 @@
 use std::panic::Location;
 
 use super::Semaphore;
-pub use crate::turnstile::WaiterState;
-use crate::wait::WaitCounts;
+use crate::wait::{WaitCounts, WaiterState};
 
 /// A semaphore at one moment: all of it belongs together.
 #[derive(Clone, Debug)]

@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::word::Word;
-use super::{Permit, Semaphore, WaiterState};
+use super::{Permit, Semaphore};
 use crate::limit::{Bypass, Limit};
 use crate::turnstile::Released;
+use crate::wait::WaiterState;
 use crate::wait::{Op, Wait};
 
 fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {

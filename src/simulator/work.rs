@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::scheduler::{Body, Ending, GroupId, Location, Placing, TaskId};
+use crate::shown::shows;
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::timers::Timer;
@@ -108,13 +109,7 @@ impl Body for Job {
     }
 }
 
-impl fmt::Debug for SimTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimTask")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+shows!(SimTask, |this| id: this.id);
 
 impl PartialEq for SimTask {
     fn eq(&self, other: &Self) -> bool {

@@ -26,33 +26,10 @@
 //! 3. What has become empty has given its memory back.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::task::Waker;
 
 use super::{Claim, SumOf, Turnstile};
-use crate::wait::{Removed, Ticket, WaitCounts, Waiters, WakeBatch};
-
-/// What one who waits has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub enum WaiterState {
-    /// Nothing: what it asks for cannot be had, or not by it yet.
-    Waiting,
-    /// That it can be had, and has not looked since; others may be quicker.
-    Told,
-    /// It has been given what it asks for, and has not collected it.
-    Granted,
-}
-
-impl fmt::Display for WaiterState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Waiting => "waiting",
-            Self::Told => "told",
-            Self::Granted => "granted",
-        })
-    }
-}
+use crate::wait::{Removed, Ticket, WaitCounts, WaiterState, Waiters, WakeBatch};
 
 /// So many that have left may stand in the order beside one for each that has not.
 const FEW: usize = 8;

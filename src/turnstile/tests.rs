@@ -4,8 +4,9 @@
 use std::ops::Deref;
 use std::task::Waker;
 
-use super::{Admission, AdmissionOf, Claim, Turnstile, WaitQueue, WaiterState, Word};
+use super::{Admission, AdmissionOf, Claim, Turnstile, WaitQueue, Word};
 use crate::limit::Bypass;
+use crate::wait::WaiterState;
 use crate::wait::{Guarded, Ticket, WakeBatch};
 
 /// Never has anything.

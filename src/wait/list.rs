@@ -31,6 +31,7 @@
 //! before them looked in vain.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
@@ -48,6 +49,28 @@ pub(crate) struct Removed<D> {
     pub(crate) was_notified: bool,
     pub(crate) waker: Option<Waker>,
     pub(crate) data: D,
+}
+
+/// What one who waits has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum WaiterState {
+    /// Nothing: what it asks for cannot be had, or not by it yet.
+    Waiting,
+    /// That it can be had, and has not looked since; others may be quicker.
+    Told,
+    /// It has been given what it asks for, and has not collected it.
+    Granted,
+}
+
+impl fmt::Display for WaiterState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Waiting => "waiting",
+            Self::Told => "told",
+            Self::Granted => "granted",
+        })
+    }
 }
 
 /// How many wait for one thing.

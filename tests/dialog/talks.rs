@@ -14,7 +14,7 @@ use conversant::dialog::{
 };
 use conversant::error::Stale;
 use conversant::limit::Limit;
-use conversant::queue::{Detached, Lane, NoMore, Queue, TryReceive};
+use conversant::queue::{Detached, Lane, NoMore, NoTurn, Queue};
 
 use queue_support::{plain, take, turn};
 

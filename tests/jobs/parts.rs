@@ -52,7 +52,8 @@ fn by_name_and_by_handle_is_the_same() {
     let known = |scope: &Scope| jobs(queue.drain(scope));
     assert_eq!(known(&Scope::group_of("shop", "a")), [2, 1]);
     let shop = queue.tenant("shop");
-    assert_eq!(known(&shop.group("b").scope()), [4, 5]);
+    // Also by the handle of a group beside it.
+    assert_eq!(known(&shop.group("a").group("b").scope()), [4, 5]);
     assert_eq!(known(&shop.scope()), [3]);
     assert_eq!(known(&Scope::tenant("nobody")), []);
     assert_eq!(known(&Scope::group_of("shop", "c")), []);
@@ -161,7 +162,10 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     assert!(matches!(ended, Poll::Ready(Err(Closed))));
     drop(queue);
     let refused = mail.push(5, 6).unwrap_err();
-    assert_eq!((refused.job, refused.reason), (6, PushReason::Closed));
+    assert_eq!(
+        (refused.content, refused.reason),
+        ((5, 6), PushReason::Closed)
+    );
 }
 
 #[test]
@@ -198,10 +202,10 @@ fn a_job_is_replaced_in_its_place_unless_it_is_claimed() {
     let mut claims = queue.try_claim(9);
     assert_eq!(numbers(&claims), [1, 22, 3]);
     let refused = queue.replace(ids[0], 11).unwrap_err();
-    assert_eq!((refused.job, refused.reason), (11, Refused::Claimed));
+    assert_eq!((refused.content, refused.reason), (11, Refused::Claimed));
     claims.remove(0).complete().unwrap();
     let refused = queue.replace(ids[0], 11).unwrap_err();
-    assert_eq!((refused.job, refused.reason), (11, Refused::Stale));
+    assert_eq!((refused.content, refused.reason), (11, Refused::Stale));
 }
 
 #[test]
@@ -233,7 +237,10 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
     let [place, outlives, named] = [(); 3].map(|()| group.place());
     let _same = other.tenant("shop").group("a");
     let refused = other.push(1, 11, place.clone()).unwrap_err();
-    assert_eq!((refused.job, refused.reason), (11, PushReason::Stale));
+    assert_eq!(
+        (refused.content, refused.reason),
+        ((1, 11), PushReason::Stale)
+    );
     let all = queue.push_all([(2, 22, place), (1, 11, shop.place())]);
     assert_eq!(all.unwrap().len(), 2);
     drop(group);
@@ -245,7 +252,7 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
     let batch = [(4, 44, again.place()), (5, 55, outlives)];
     let refused = queue.push_all(batch).unwrap_err();
     assert_eq!(
-        (refused.jobs, refused.reason),
+        (refused.content, refused.reason),
         (vec![(4, 44), (5, 55)], PushReason::Stale)
     );
     // Whatever else it says.

@@ -25,7 +25,7 @@ fn full(capacity: u32) -> (Queue, Vec<JobId>) {
 
 fn refused(queue: &Queue) -> PushReason {
     let error = queue.push(7, 77, Place::new()).unwrap_err();
-    assert_eq!((error.key, error.job), (7, 77));
+    assert_eq!(error.content, (7, 77));
     error.reason
 }
 
@@ -105,10 +105,10 @@ fn of_many_all_have_room_or_none() {
     assert_eq!(many(2).unwrap_err().reason, PushReason::Full);
     let error = many(3).unwrap_err();
     assert_eq!(error.reason, PushReason::AboveCapacity);
-    assert_eq!(error.jobs, [(0, 0), (1, 1), (2, 2)]);
+    assert_eq!(error.content, [(0, 0), (1, 1), (2, 2)]);
     let twice = [1, 2].map(|n| (n, n, Place::new().unique("one")));
     queue.try_claim(1).remove(0).complete().unwrap();
-    assert_eq!(queue.push_all(twice).unwrap_err().jobs, [(1, 1), (2, 2)]);
+    assert_eq!(queue.push_all(twice).unwrap_err().content, [(1, 1), (2, 2)]);
     assert_eq!(queue.available_permits(), Some(2));
     assert_eq!(many(2).unwrap().len(), 2);
 }
@@ -180,8 +180,7 @@ fn what_is_refused_after_all_leaves_its_room_to_the_next() {
     queue.try_claim(2).pop().unwrap().complete().unwrap();
     let (times, error) = poll(&mut twice, &one);
     let duplicate = PushError {
-        key: 3,
-        job: 3,
+        content: (3, 3),
         reason: PushReason::Duplicate(id),
     };
     assert_eq!((times, error), (1, Poll::Ready(Err(duplicate))));
@@ -194,7 +193,7 @@ fn the_end_gives_their_jobs_back_to_those_who_wait() {
     let (queue, _) = full(1);
     let late = queue.push_wait(5, 55, Place::new());
     let late = late.give_back_after(Duration::ZERO).unwrap_err();
-    assert_eq!((late.job, late.reason), (55, PushReason::TimedOut));
+    assert_eq!((late.content, late.reason), ((5, 55), PushReason::TimedOut));
     let mut wait = queue.push_wait(1, 11, Place::new());
     let [one] = woken();
     assert!(poll(&mut wait, &one).1.is_pending());
@@ -203,7 +202,7 @@ fn the_end_gives_their_jobs_back_to_those_who_wait() {
     let Poll::Ready(Err(error)) = ended else {
         panic!("the queue is closed")
     };
-    assert_eq!((times, error.key, error.job), (1, 1, 11));
+    assert_eq!((times, error.content), (1, (1, 11)));
     assert_eq!(
         (error.reason, refused(&queue)),
         (PushReason::Closed, PushReason::Closed)
@@ -300,7 +299,7 @@ fn who_is_refused_for_a_name_waits_for_no_room() {
     let (next, old) = queue.push_replacing(4, 4, once()).unwrap();
     assert_eq!(old.map(|old| (old.key, old.job)), Some((1, 1)));
     let full = queue.push_replacing(5, 5, Place::new()).unwrap_err();
-    assert_eq!((full.job, full.reason), (5, PushReason::Full));
+    assert_eq!((full.content.1, full.reason), (5, PushReason::Full));
     queue.remove(next).unwrap();
     assert_eq!(queue.available_permits(), Some(1));
     let (_, none) = queue.push_replacing(6, 6, once()).unwrap();

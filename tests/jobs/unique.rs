@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conversant::job_queue::{JobQueue, Place, PushReason, Refused, ReplaceError, RequeueError};
+use conversant::job_queue::{JobQueue, Place, PushError, PushReason, Refused};
 
 type Queue = JobQueue<u32, u32>;
 
@@ -17,10 +17,7 @@ fn a_unique_name_is_taken_until_its_job_is_gone() {
     let id = queue.push(2, 1, once()).unwrap();
     let duplicate = PushReason::Duplicate(id);
     let refused = queue.push(1, 7, once().group("g")).unwrap_err();
-    assert_eq!(
-        (refused.key, refused.job, refused.reason),
-        (1, 7, duplicate)
-    );
+    assert_eq!((refused.content, refused.reason), ((1, 7), duplicate));
     // Of another tenant it is another name.
     let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
     let claims = shop.try_claim(1);
@@ -38,12 +35,12 @@ fn of_a_batch_all_names_are_free_or_none_is_pushed() {
     let id = queue.push(1, 7, once()).unwrap();
     let batch = [(5, 5, Place::new()), (6, 6, once()), (7, 7, Place::new())];
     let refused = queue.push_all(batch).unwrap_err();
-    assert_eq!(refused.jobs, [(5, 5), (6, 6), (7, 7)]);
+    assert_eq!(refused.content, [(5, 5), (6, 6), (7, 7)]);
     assert_eq!(refused.reason, PushReason::Duplicate(id));
     assert_eq!(queue.counts().ready, 1, "all or none");
     let batch = [6, 7].map(|n| (n, n, Place::new().unique("twice")));
     let refused = queue.push_all(batch).unwrap_err();
-    assert_eq!(refused.jobs, [(6, 6), (7, 7)]);
+    assert_eq!(refused.content, [(6, 6), (7, 7)]);
     assert_eq!(refused.reason, PushReason::DuplicateInBatch);
     assert_eq!(queue.counts().ready, 1);
 }
@@ -53,14 +50,14 @@ fn a_dead_job_has_its_name_no_more() {
     let queue = Queue::new();
     let dead = queue.push(1, 1, once()).unwrap();
     queue.try_claim(1).remove(0).fail_for_good().unwrap();
-    let refused = ReplaceError {
-        job: 2,
+    let refused = PushError {
+        content: 2,
         reason: Refused::Dead,
     };
     assert_eq!(queue.replace(dead, 2), Err(refused));
     let next = queue.push(2, 2, once()).unwrap();
     // What the name is for is under way: the old one may not run beside it.
-    assert_eq!(queue.requeue(dead), Err(RequeueError::Duplicate(next)));
+    assert_eq!(queue.requeue(dead), Err(Refused::Duplicate(next)));
     assert_eq!(queue.dead(), [dead]);
     queue.try_claim(1).remove(0).complete().unwrap();
     queue.requeue(dead).unwrap();
@@ -91,8 +88,8 @@ fn one_that_replaces_is_new_in_all() {
     // Who has it goes on; when it has come back, it is replaced.
     let refused = queue.push_replacing(3, 3, once()).unwrap_err();
     assert_eq!(
-        (refused.job, refused.reason),
-        (3, PushReason::Duplicate(new))
+        (refused.content, refused.reason),
+        ((3, 3), PushReason::Duplicate(new))
     );
     claims.remove(0).give_back().unwrap();
     let (_, taken) = queue.push_replacing(4, 4, once()).unwrap();

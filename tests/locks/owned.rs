@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use conversant::gate::{Ticket, TierGate};
-use conversant::intent::{IntentLock, OwnedGuard};
+use conversant::intent::{Guard, IntentLock};
 use conversant::limit::Limit;
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
@@ -37,7 +37,7 @@ fn done<T>(mut wait: Owning<T>) -> T {
     }
 }
 
-async fn converted(mut guard: OwnedGuard) -> OwnedGuard {
+async fn converted(mut guard: Guard<Arc<IntentLock>>) -> Guard<Arc<IntentLock>> {
     guard.convert(Mode::X).await.unwrap();
     guard
 }

@@ -5,7 +5,7 @@ use crate::histories;
 use std::sync::Arc;
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{Semaphore, TryAcquireError};
+use conversant::semaphore::{AcquireError, Semaphore};
 use histories::{Log, in_turn, is_linearizable, run};
 use todc_utils::specifications::Specification;
 
@@ -71,8 +71,8 @@ fn trying(semaphore: &Semaphore, log: &mut Log<Operation>) {
         );
         match tried {
             Ok(permit) => log.record(|| drop(permit), |()| Operation::Release(2)),
-            Err(TryAcquireError::NoPermits | TryAcquireError::AboveLimit) => {}
-            Err(TryAcquireError::Closed) => panic!("nobody closes it"),
+            Err(AcquireError::NoPermits | AcquireError::AboveLimit) => {}
+            Err(AcquireError::Closed) => panic!("nobody closes it"),
         }
     }
 }

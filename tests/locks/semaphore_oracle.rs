@@ -6,7 +6,8 @@ use crate::semaphore;
 use std::task::Poll;
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, TryAcquireError, WaiterState};
+use conversant::semaphore::AcquireError;
+use conversant::wait::WaiterState;
 use proptest::prelude::*;
 
 mod naive;
@@ -89,9 +90,9 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
                 match (naive.try_acquire(n), hand.poll()) {
                     (Ok(()), Poll::Ready(Ok(permit))) => permits.push(permit),
                     (Err(expected), Poll::Ready(Err(error))) => {
-                        assert_eq!(TryAcquireError::from(error), expected);
+                        assert_eq!(error, expected);
                     }
-                    (Err(TryAcquireError::NoPermits), Poll::Pending) => {
+                    (Err(AcquireError::NoPermits), Poll::Pending) => {
                         naive.all.push(Waiter {
                             id,
                             count: n,

@@ -7,7 +7,8 @@ use crate::semaphore;
 use std::thread;
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, Semaphore, TryAcquireError, WaiterState};
+use conversant::semaphore::{AcquireError, Semaphore};
+use conversant::wait::WaiterState;
 
 use semaphore::{Hand, assert_idle, line, refusal, semaphore, take, when_waiting};
 
@@ -41,7 +42,7 @@ fn who_waits_goes_on_waiting() {
 fn who_asks_waits_until_it_rises() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
-        assert_eq!(refusal(&semaphore, 1), TryAcquireError::NoPermits);
+        assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
         let mut one = Hand::waiting(&semaphore, 1);
         let mut two = Hand::waiting(&semaphore, 2);
         semaphore.set_limit(3).unwrap();
@@ -100,5 +101,5 @@ fn none_and_closed() {
     let mut waiter = Hand::waiting(&semaphore, 1);
     semaphore.close();
     assert_eq!(waiter.woken().unwrap_err(), AcquireError::Closed);
-    assert_eq!(refusal(&semaphore, 1), TryAcquireError::Closed);
+    assert_eq!(refusal(&semaphore, 1), AcquireError::Closed);
 }

@@ -4,7 +4,7 @@ use crate::semaphore;
 
 use std::sync::Arc;
 
-use conversant::semaphore::{AcquireError, OwnedPermit, Permit, Semaphore, TryAcquireError};
+use conversant::semaphore::{AcquireError, Permit, Semaphore};
 
 use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 
@@ -13,7 +13,7 @@ use semaphore::{Hand, assert_idle, strict, take, when_waiting};
 fn permits_split_and_merge() {
     let semaphore = Arc::new(strict(5));
     let mut all = Semaphore::try_acquire_owned(semaphore.clone(), 5).unwrap();
-    let mut two: OwnedPermit = all.split(2).unwrap();
+    let mut two: Permit<Arc<Semaphore>> = all.split(2).unwrap();
     let none = all.split(0).unwrap();
     assert_eq!((all.count(), two.count(), none.count()), (3, 2, 0));
     assert!(two.split(3).is_none());
@@ -66,7 +66,7 @@ fn a_permit_keeps_what_leads_to_its_semaphore() {
     let pool = PlacesOf(Arc::new(Pool { places: strict(1) }));
     let permit = Semaphore::acquire_owned(pool.clone(), 1).wait().unwrap();
     let refused = Semaphore::try_acquire_owned(pool.clone(), 1);
-    assert_eq!(refused.unwrap_err(), TryAcquireError::NoPermits);
+    assert_eq!(refused.unwrap_err(), AcquireError::NoPermits);
     assert_eq!(Arc::strong_count(&pool.0), 2);
     drop(permit);
     assert_idle(&pool, 1);
@@ -118,9 +118,9 @@ fn errors_say_what_they_are() {
     let shown = [
         AcquireError::Closed.to_string(),
         AcquireError::AboveLimit.to_string(),
-        TryAcquireError::NoPermits.to_string(),
-        TryAcquireError::Closed.to_string(),
-        TryAcquireError::AboveLimit.to_string(),
+        AcquireError::NoPermits.to_string(),
+        AcquireError::Closed.to_string(),
+        AcquireError::AboveLimit.to_string(),
     ];
     let expected = [
         "semaphore closed",
@@ -138,7 +138,7 @@ fn auto_traits() {
     fn shared<T: Send + Sync + Unpin>() {}
     shared::<Semaphore>();
     shared::<Permit<&Semaphore>>();
-    shared::<OwnedPermit>();
+    shared::<Permit<Arc<Semaphore>>>();
     fn are_shared<T: Send + Sync + Unpin>(_: &T) {}
     let semaphore = Arc::new(strict(1));
     are_shared(&semaphore.acquire(1));

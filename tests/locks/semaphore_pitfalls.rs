@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, Semaphore, TryAcquireError, WaiterState};
+use conversant::semaphore::{AcquireError, Semaphore};
+use conversant::wait::WaiterState;
 
 use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take};
 
@@ -88,7 +89,7 @@ fn closed_stays_closed() {
     semaphore.close();
     assert!(semaphore.is_closed());
     for count in [0, 1, 2_000] {
-        assert_eq!(refusal(&semaphore, count), TryAcquireError::Closed);
+        assert_eq!(refusal(&semaphore, count), AcquireError::Closed);
         let outcome = semaphore.acquire(count).wait();
         assert_eq!(outcome.unwrap_err(), AcquireError::Closed);
     }
@@ -103,7 +104,7 @@ fn growing_pays_the_debt_first() {
     assert_eq!(semaphore.available(), -3);
     semaphore.set_limit(4).unwrap();
     assert_eq!(semaphore.available(), -1);
-    assert_eq!(refusal(&semaphore, 1), TryAcquireError::NoPermits);
+    assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
     // A permit given back pays, too.
     drop(held.split(1));
     assert_eq!(semaphore.available(), 0);
@@ -137,14 +138,14 @@ fn a_front_that_became_impossible_fails_and_blocks_nobody() {
 fn more_than_the_limit_fails_at_once() {
     let semaphore = semaphore(2, Bypass::default());
     let _held = take(&semaphore, 2);
-    assert_eq!(refusal(&semaphore, 3), TryAcquireError::AboveLimit);
+    assert_eq!(refusal(&semaphore, 3), AcquireError::AboveLimit);
     assert_eq!(
         semaphore.acquire(3).wait().unwrap_err(),
         AcquireError::AboveLimit
     );
-    assert_eq!(refusal(&semaphore, u32::MAX), TryAcquireError::AboveLimit);
+    assert_eq!(refusal(&semaphore, u32::MAX), AcquireError::AboveLimit);
     semaphore.set_limit(0).unwrap();
-    assert_eq!(refusal(&semaphore, 3), TryAcquireError::NoPermits);
+    assert_eq!(refusal(&semaphore, 3), AcquireError::NoPermits);
 }
 
 /// One thread that gives back and takes again at once, beside one that waits.

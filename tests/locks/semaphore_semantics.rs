@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use conversant::error::{OutOfRange, TimedOut};
 use conversant::limit::{Bypass, Limit};
-use conversant::semaphore::{AcquireError, Semaphore, TryAcquireError, WaiterState};
+use conversant::semaphore::{AcquireError, Semaphore};
+use conversant::wait::WaiterState;
 
 use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take, when_waiting};
 
@@ -105,7 +106,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
             }
             drop(held.take());
             assert_eq!(line(&semaphore)[0], (1, WaiterState::Granted), "waiter {i}");
-            assert_eq!(refusal(&semaphore, 1), TryAcquireError::NoPermits);
+            assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
             assert!(Hand::new(&semaphore, 1).poll().is_pending());
             held = Some(waiter.woken().unwrap());
         }
@@ -121,7 +122,7 @@ fn at_the_bound_the_rest_is_free() {
     let semaphore = strict(5);
     let mut held = take(&semaphore, 4);
     let mut two = Hand::waiting(&semaphore, 2);
-    assert_eq!(refusal(&semaphore, 1), TryAcquireError::NoPermits);
+    assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
     drop(held.split(1));
     assert_eq!(line(&semaphore), [(2, WaiterState::Granted)]);
     drop(held.split(1));
@@ -136,7 +137,7 @@ fn at_most_zero_is_strict() {
     let semaphore = strict(2);
     let held = take(&semaphore, 1);
     let mut large = Hand::waiting(&semaphore, 2);
-    assert_eq!(refusal(&semaphore, 1), TryAcquireError::NoPermits);
+    assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
     let mut small = Hand::waiting(&semaphore, 1);
     drop(held);
     assert_eq!(semaphore.available(), 0, "handed over");

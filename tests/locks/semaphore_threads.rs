@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{Semaphore, WaiterState};
+use conversant::semaphore::Semaphore;
+use conversant::wait::WaiterState;
 
 use semaphore::{Hand, assert_idle, semaphore, take};
 

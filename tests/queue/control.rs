@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 use conversant::error::Stale;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{Group, LaneError, NoMore, Queue, TryReceive, Why};
+use conversant::queue::{Group, LaneError, NoMore, NoTurn, Queue, Why};
 
 use crate::queue_support::{Bell, plain, poll, serve, take};
 
@@ -52,7 +52,7 @@ fn a_group_is_paused_and_goes_on_by_name() {
     two.send(2).unwrap();
     queue.group(one.group()).unwrap().set_limit(0).unwrap();
     let why = |group| queue.try_receive_from(group).err();
-    assert_eq!(why(one.group()), Some(TryReceive::Blocked(Why::Paused)));
+    assert_eq!(why(one.group()), Some(NoTurn::Blocked(Why::Paused)));
     assert_eq!(serve(&queue), [2]);
     let (bell, waker) = Bell::new();
     let mut wait = queue.receive();
@@ -112,12 +112,12 @@ fn the_failed_message_comes_out_and_the_others_go_on() {
     queue.close();
     assert_eq!(
         queue.try_receive().err(),
-        Some(TryReceive::Closed(NoMore::OnlyPoisoned))
+        Some(NoTurn::Closed(NoMore::OnlyPoisoned))
     );
     assert_eq!(queue.take_failed(one.group()), Ok(Some(4)));
     assert_eq!(
         queue.try_receive().err(),
-        Some(TryReceive::Closed(NoMore::Drained))
+        Some(NoTurn::Closed(NoMore::Drained))
     );
 }
 
@@ -135,7 +135,7 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
         assert_eq!(serve(&queue), [n]);
     }
     orders.send("anna", 1).unwrap();
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     orders.set_limit("anna", 1).unwrap();
     assert_eq!(serve(&queue), [1]);
     assert_eq!((orders.len(), queue.counts().groups), (0, 0));

@@ -11,7 +11,7 @@ use std::thread;
 use conversant::error::Stale;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{LaneError, Queue, SendReason, TryReceive};
+use conversant::queue::{LaneError, NoTurn, Queue, SendReason};
 
 fn keyed<K: Send + 'static, T: Send + 'static>(queue: &Queue<T>) -> Keyed<K, T> {
     let lane = queue.lane(1, Limit::Unlimited).expect("the queue is open");
@@ -40,7 +40,7 @@ fn one_group_a_key_as_long_as_something_is_outstanding() {
     // Nothing waits, one is in flight: the group stays.
     orders.send("anna", 2).unwrap();
     assert_eq!(orders.group(&"anna"), Some(group));
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     assert_eq!(delivery.complete(), 1);
     assert_eq!(served(&queue), [2]);
     assert_eq!((orders.group(&"anna"), orders.len()), (None, 0));
@@ -135,7 +135,7 @@ fn what_is_in_flight_keeps_its_group() {
     drop(turn);
     assert_eq!((orders.len(), orders.group(&"a")), (1, Some(group)));
     orders.send("a", 2).unwrap();
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     delivery.complete();
     assert_eq!(served(&queue), [2]);
     assert!(orders.is_empty());

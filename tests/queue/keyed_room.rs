@@ -4,14 +4,13 @@ use crate::keyed::{Fickle, PANICS};
 use crate::queue_support;
 
 use std::collections::BTreeMap;
-use std::hash::RandomState;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use conversant::error::TierGoesDown;
-use conversant::keyed::{Keyed, KeyedSendWait};
+use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::queue::{Queue, SendReason};
 use conversant::wait::Wait;
@@ -173,7 +172,7 @@ fn a_panicking_eq_loses_no_message_that_waits() {
             orders = orders.capacity_each(9).unwrap();
         }
         let ((bell, waker), one) = (Bell::new(), 1);
-        let fails = |wait: &mut Wait<KeyedSendWait<'_, Fickle, i32, RandomState>>| {
+        let fails = |wait: &mut Wait<_>| {
             PANICS.set(true);
             let polled = catch_unwind(AssertUnwindSafe(|| poll(wait, &waker)));
             PANICS.set(false);

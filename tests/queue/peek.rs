@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{NoMore, Peek, Queue, SendReason, TryReceive, Why};
+use conversant::queue::{NoMore, NoTurn, Peek, Queue, SendReason, Why};
 
 use queue_support::{Bell, Random, conversation, plain, poll, serve, take};
 
-fn refused<T>(peek: Result<Peek<T>, TryReceive>) -> TryReceive {
+fn refused<T>(peek: Result<Peek<T>, NoTurn>) -> NoTurn {
     peek.expect_err("refused")
 }
 
@@ -18,7 +18,7 @@ fn refused<T>(peek: Result<Peek<T>, TryReceive>) -> TryReceive {
 fn the_message_is_seen_and_stays() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Empty);
+    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Empty);
     one.send_all(["1", "2"]).unwrap();
     take(&queue).unwrap().give_back();
     let (bell, waker) = Bell::new();
@@ -39,8 +39,8 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(snapshot.lanes[0].groups[0].why, Why::Held);
     assert_eq!(queue.waiting_in(one.group()), Ok(2));
     let held = queue.try_receive_from(one.group()).err();
-    assert_eq!(held, Some(TryReceive::Held));
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Held);
+    assert_eq!(held, Some(NoTurn::Held));
+    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Held);
     let mut receive = queue.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     one.send("3").unwrap();
@@ -54,7 +54,7 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(serve(&queue), ["2", "3"]);
     let turnless = one.group();
     drop(one);
-    assert_eq!(refused(queue.try_peek(turnless)), TryReceive::Stale);
+    assert_eq!(refused(queue.try_peek(turnless)), NoTurn::Stale);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_turn_and_a_look_exclude_each_other() {
     let one = conversation(&lane, Limit::Unlimited, 100);
     one.send_all(["1", "2"]).unwrap();
     let mut turn = queue.try_receive().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), TryReceive::Held);
+    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Held);
     let first = turn.next().unwrap().detach();
     drop(turn);
     // Detached deliveries do not: what is looked at is what waits first.
@@ -112,7 +112,7 @@ fn it_keeps_its_tier() {
     two.send_in(1, "1").unwrap();
     let peek = queue.try_peek(one.group()).unwrap();
     one.send_in(1, "later").unwrap();
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     drop(peek);
     assert_eq!(serve(&queue), ["0", "later", "1"]);
 }
@@ -129,12 +129,12 @@ fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
     assert_eq!((alive(), queue.snapshot().waiting), (1, 1));
     assert!(queue.shutdown().is_empty());
     let receive = queue.try_receive().err();
-    assert_eq!(receive, Some(TryReceive::Empty), "there is one to come");
+    assert_eq!(receive, Some(NoTurn::Empty), "there is one to come");
     drop(peek);
     assert_eq!(serve(&queue).len(), 1);
     assert_eq!(
         queue.try_receive().err(),
-        Some(TryReceive::Closed(NoMore::Drained))
+        Some(NoTurn::Closed(NoMore::Drained))
     );
 
     let (queue, lane) = plain();

@@ -7,7 +7,7 @@ use crate::queue_support;
 
 use conversant::limit::Limit;
 use conversant::queue as form;
-use conversant::queue::{LaneError, NoMore, Queue, SendError, SendReason, TryReceive};
+use conversant::queue::{LaneError, NoMore, NoTurn, Queue, SendError, SendReason};
 
 use queue_support::{plain, take, turn};
 
@@ -36,7 +36,7 @@ fn errors_speak_and_compare() {
     assert_eq!(error, error.clone());
     assert_eq!(SendReason::Closed.to_string(), "closed");
     assert_eq!(LaneError::Closed.to_string(), "closed");
-    assert_eq!(TryReceive::Empty.to_string(), "nothing is eligible");
+    assert_eq!(NoTurn::Empty.to_string(), "nothing is eligible");
     let boxed: Box<dyn std::error::Error> = Box::new(error);
     assert!(boxed.source().is_none());
 }

@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::task::Poll;
 
 use conversant::limit::Limit;
-use conversant::queue::{Addressed, Conversation, Queue, SendError, SendReason};
+use conversant::queue::{Conversation, Queue, SendError, SendReason};
 
 use queue_support::{Bell, Random, poll, serve, take};
 
@@ -42,6 +42,8 @@ fn in_the_order_of_the_first_messages() {
     }
     queue.send_many([]).unwrap();
 }
+
+type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
 
 /// What came back, and why.
 fn back<T>(sent: Result<(), SendError<Addressed<'_, T>>>) -> (Vec<T>, SendReason) {

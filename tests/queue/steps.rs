@@ -3,9 +3,7 @@
 //! into use while a turn is live.
 
 use conversant::limit::Limit;
-use conversant::queue::{
-    Conversation, Group, GroupStatus, Lane, NoMore, Queue, TryReceive, Turn, Why,
-};
+use conversant::queue::{Conversation, Group, GroupStatus, Lane, NoMore, NoTurn, Queue, Turn, Why};
 
 const ONE: Limit = Limit::SERIAL;
 const TWO: Limit = Limit::AtMost(2);
@@ -26,7 +24,7 @@ fn group(lane: &Lane<u8>, limit: Limit, messages: &[u8]) -> (Group<u8>, Conversa
 }
 
 fn nothing(queue: &Queue<u8>) -> bool {
-    queue.try_receive().err() == Some(TryReceive::Empty)
+    queue.try_receive().err() == Some(NoTurn::Empty)
 }
 
 /// The first message of a turn, done.

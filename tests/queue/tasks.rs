@@ -6,6 +6,7 @@ use crate::queue_support;
 mod waking;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -13,7 +14,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use conversant::error::TimedOut;
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, NoMore, Queue, Turn};
-use conversant::wait::Wait;
 use conversant::wait::WaitCounts;
 
 use queue_support::{Bell, conversation, plain, poll, serve, take, turn};
@@ -63,7 +63,7 @@ impl<'a> Executor<'a> {
 
 /// A receive that waits, its bell and its waker.
 struct Waiting<'a> {
-    receive: Wait<conversant::queue::Receive<'a, u8>>,
+    receive: Pin<Box<dyn Future<Output = Result<Turn<'a, u8>, NoMore>> + 'a>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
@@ -71,7 +71,7 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn new(queue: &'a Queue<u8>) -> Self {
         let (bell, waker) = Bell::new();
-        let mut receive = queue.receive();
+        let mut receive: Pin<Box<dyn Future<Output = _>>> = Box::pin(queue.receive());
         assert!(poll(&mut receive, &waker).is_pending());
         Self {
             receive,

@@ -1,13 +1,13 @@
 //! Those who stand in line: threads that sleep, and waits polled by hand.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use conversant::queue::{Detached, Queue, Receive, Turn};
-use conversant::wait::Wait;
+use conversant::queue::{Detached, NoMore, Queue, Turn};
 use conversant::wait::WaitCounts;
 
 use crate::queue_support::{Bell, Random, poll};
@@ -51,7 +51,7 @@ impl Tally {
 
 /// A receive that is polled by hand.
 struct Polled {
-    wait: Wait<Receive<'static, Message>>,
+    wait: Pin<Box<dyn Future<Output = Result<Turn<'static, Message>, NoMore>>>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
@@ -106,7 +106,11 @@ impl Line {
         let (bell, waker) = Bell::new();
         let mut wait = self.queue.receive();
         match poll(&mut wait, &waker) {
-            Poll::Pending => self.polled.push(Polled { wait, bell, waker }),
+            Poll::Pending => self.polled.push(Polled {
+                wait: Box::pin(wait),
+                bell,
+                waker,
+            }),
             Poll::Ready(turn) => self.tally.serve(turn.expect("it is open")),
         }
     }

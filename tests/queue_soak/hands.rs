@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use conversant::queue::{Delivery, Detached, SendError, SendWait, Turn};
+use conversant::queue::{self, Conversation, Delivery, Detached, SendError, Turn};
 use conversant::wait::Wait;
 
 use super::epoch::Talk;
@@ -38,7 +38,14 @@ impl Drop for Unsent {
 }
 
 /// A send that waits, given up when it is dropped.
-struct Sending<'a>(Option<Wait<SendWait<'a, Message>>>);
+struct Sending<'a>(Option<Wait<SendWait<'a>>>);
+
+type SendWait<'a> = queue::Sending<
+    'a,
+    (Option<u32>, &'a Conversation<Message>),
+    Message,
+    Result<(), SendError<Message>>,
+>;
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {

@@ -30,15 +30,14 @@ fn handles_are_unwind_safe() {
     safe::<Conversation<Touchy>>();
     safe::<Keyed<u8, Touchy>>();
     safe::<JobQueue<Touchy, Touchy>>();
-    safe::<job_queue::Tenant<Touchy, Touchy>>();
-    safe::<job_queue::JobGroup<Touchy, Touchy>>();
+    safe::<job_queue::Part<Touchy, Touchy>>();
     safe::<Scheduler>();
     safe::<Caller>();
     safe::<scheduler::Group>();
     safe::<Task<Touchy, Touchy>>();
     safe::<Semaphore>();
     safe::<semaphore::Permit<&Semaphore>>();
-    safe::<semaphore::OwnedPermit>();
+    safe::<semaphore::Permit<Arc<Semaphore>>>();
     let semaphore = Semaphore::const_new(1);
     safe_wait(&semaphore.acquire(1));
     safe::<IntentLock>();

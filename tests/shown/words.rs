@@ -103,7 +103,7 @@ fn a_summary() {
 #[test]
 fn states() {
     use conversant::lock_table::Cause;
-    use conversant::semaphore::WaiterState;
+    use conversant::wait::WaiterState;
     let until = Some(Duration::from_secs(1));
     let said = [
         JobState::Ready.to_string(),

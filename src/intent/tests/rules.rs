@@ -4,12 +4,13 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::super::stripes::PATIENCE;
-use super::super::{Guard, IntentLock, NotWeaker, Place, WaiterState};
+use super::super::{Guard, IntentLock, NotWeaker, Place};
 use super::{forms, is_idle, poll, with_held};
 use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::modes::Mode::{Is, Ix, S, Six, U, X};
 use crate::sync::Arc;
+use crate::wait::WaiterState;
 
 #[test]
 fn every_pair_of_modes() {

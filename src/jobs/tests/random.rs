@@ -327,7 +327,7 @@ impl Both {
             (_, Some(Is::Dead(_))) => self.requeue(number, id),
             (_, is) => {
                 let refused = is.map_or(Refused::Stale, |_| Refused::Alive);
-                assert_eq!(self.jobs.requeue(named(id)), Err(refused.into()));
+                assert_eq!(self.jobs.requeue(named(id)), Err(refused));
             }
         }
     }
@@ -338,7 +338,7 @@ impl Both {
         let other = unique.and_then(|unique| self.naive.named(tenant, unique));
         let requeued = self.jobs.requeue(named(id));
         if let Some(other) = other {
-            let other = RequeueError::Duplicate(named(self.ids[other.number as usize]));
+            let other = Refused::Duplicate(named(self.ids[other.number as usize]));
             return assert_eq!(requeued, Err(other));
         }
         requeued.unwrap();

@@ -3,7 +3,7 @@
 
 use super::receive_one;
 use crate::limit::Limit;
-use crate::queue::{Conversation, Group, Queue, Snapshot, TryReceive, Why};
+use crate::queue::{Conversation, Group, NoTurn, Queue, Snapshot, Why};
 use crate::sync::{explore, spawn};
 
 const PAUSED: Limit = Limit::AtMost(0);
@@ -20,7 +20,7 @@ fn assert_paused(queue: &Queue<u8>, group: &Group<u8>, message: u8) {
     let paused = queue.snapshot();
     assert_eq!((paused.waiting, paused.in_flight), (1, 0));
     assert_eq!(why(&paused), Why::Paused);
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     group.set_limit(Limit::SERIAL).unwrap();
     assert_eq!(receive_one(queue), Ok(message));
 }
@@ -104,7 +104,7 @@ fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
             let stays = sender.join().unwrap();
             assert_eq!(queue.counts().eligible, 1);
             let first = queue.try_receive().unwrap();
-            assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+            assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
             drop(first);
             assert_eq!(queue.counts().eligible, 1);
             drop(stays);

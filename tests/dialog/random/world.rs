@@ -7,7 +7,7 @@ use conversant::dialog::{
     Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, SideGroup, Standing,
 };
 use conversant::limit::Limit;
-use conversant::queue::{Delivery, Detached, Group, Lane, NoMore, Queue, TryReceive, Why};
+use conversant::queue::{Delivery, Detached, Group, Lane, NoMore, NoTurn, Queue, Why};
 
 use crate::random::model::{Item, Model, No, Nothing, SideId, Word};
 use crate::random::operations::Operation;
@@ -143,11 +143,11 @@ impl World {
                 self.take(item, delivery);
                 return;
             }
-            Err(TryReceive::Empty) => Nothing::Empty,
-            Err(TryReceive::Held) => Nothing::Held,
-            Err(TryReceive::Blocked(Why::Limit)) => Nothing::Limit,
-            Err(TryReceive::Stale) => Nothing::Stale,
-            Err(TryReceive::Closed(NoMore::Drained)) => Nothing::Closed,
+            Err(NoTurn::Empty) => Nothing::Empty,
+            Err(NoTurn::Held) => Nothing::Held,
+            Err(NoTurn::Blocked(Why::Limit)) => Nothing::Limit,
+            Err(NoTurn::Stale) => Nothing::Stale,
+            Err(NoTurn::Closed(NoMore::Drained)) => Nothing::Closed,
             Err(other) => panic!("{other:?}"),
         };
         assert_eq!(expected, Err(nothing));

@@ -71,13 +71,13 @@ fn an_empty_side_of_a_closed_queue_is_not_drained_before_its_queue_is() {
     busy.send("work").unwrap();
     world.far.close();
     let nothing = |far: &Endpoint<_>| world.far.try_receive_from(far.group()).err();
-    assert_eq!(nothing(&far), Some(TryReceive::Empty));
+    assert_eq!(nothing(&far), Some(NoTurn::Empty));
     near.end().unwrap();
     let mut by_name = world.far.try_receive_from(far.group()).unwrap();
     assert_eq!(by_name.next().unwrap().complete().event, End);
     drop(by_name);
     assert_eq!(next(&world.far).unwrap().event, Message("work"));
-    let drained = TryReceive::Closed(NoMore::Drained);
+    let drained = NoTurn::Closed(NoMore::Drained);
     assert_eq!(world.far.try_receive().err(), Some(drained));
 }
 

@@ -1,7 +1,7 @@
 //! How a claim, a job and a queue end: leases, dead letters, close.
 
 use conversant::error::Closed;
-use conversant::job_queue::{Expired, PushReason, Refused, RequeueError, Why};
+use conversant::job_queue::{Expired, PushReason, Refused, Why};
 
 use super::*;
 
@@ -30,10 +30,7 @@ fn failing_too_often_is_death_and_a_requeue_life() {
     assert_eq!((queue.dead(), queue.why(id)), (vec![id], Some(Why::Dead)));
     assert!(queue.try_claim(1).is_empty());
     queue.requeue(id).unwrap();
-    assert_eq!(
-        queue.requeue(id),
-        Err(RequeueError::Refused(Refused::Alive))
-    );
+    assert_eq!(queue.requeue(id), Err(Refused::Alive));
     let mut claims = queue.try_claim(1);
     assert_eq!(claims[0].attempt(), 1);
     assert_eq!(queue.remove(id), Err(Refused::Claimed));
@@ -71,9 +68,9 @@ fn close_drains_and_shutdown_gives_all_back() {
     let (claims, _) = claim(&queue, 2);
     queue.close();
     let refused = queue.push(1, 77, Place::new()).unwrap_err();
-    assert_eq!((refused.key, refused.job), (1, 77));
+    assert_eq!(refused.content, (1, 77));
     let refused = queue.push_all([(1, 1, Place::new()), (2, 3, Place::new())]);
-    assert_eq!(refused.unwrap_err().jobs, [(1, 1), (2, 3)]);
+    assert_eq!(refused.unwrap_err().content, [(1, 1), (2, 3)]);
     let rest = queue.shutdown();
     assert_eq!(
         rest.iter().map(|taken| taken.key).collect::<Vec<_>>(),

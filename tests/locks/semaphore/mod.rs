@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, Permit, Semaphore, TryAcquireError, WaiterState};
+use conversant::semaphore::{AcquireError, Permit, Semaphore};
+use conversant::wait::WaiterState;
 
 pub(crate) type Borrowed<'a> = Permit<&'a Semaphore>;
 pub(crate) type Outcome<'a> = Result<Borrowed<'a>, AcquireError>;
@@ -79,7 +80,7 @@ pub(crate) fn take(semaphore: &Semaphore, count: u32) -> Borrowed<'_> {
     semaphore.try_acquire(count).unwrap()
 }
 
-pub(crate) fn refusal(semaphore: &Semaphore, count: u32) -> TryAcquireError {
+pub(crate) fn refusal(semaphore: &Semaphore, count: u32) -> AcquireError {
     semaphore.try_acquire(count).unwrap_err()
 }
 

@@ -1,7 +1,8 @@
 //! A semaphore that is a list and a few loops, as SEMANTICS says it.
 
 use conversant::limit::Bypass;
-use conversant::semaphore::{AcquireError, TryAcquireError, WaiterState};
+use conversant::semaphore::AcquireError;
+use conversant::wait::WaiterState;
 
 /// One that waits, in the naive semaphore.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,24 +66,24 @@ impl Naive {
         ahead.map(|w| i64::from(w.count)).sum()
     }
 
-    pub(crate) fn try_acquire(&mut self, count: u32) -> Result<(), TryAcquireError> {
+    pub(crate) fn try_acquire(&mut self, count: u32) -> Result<(), AcquireError> {
         let n = i64::from(count);
         if self.closed {
-            return Err(TryAcquireError::Closed);
+            return Err(AcquireError::Closed);
         }
         if count == 0 {
             return Ok(());
         }
         if n > self.limit && self.limit > 0 {
-            return Err(TryAcquireError::AboveLimit);
+            return Err(AcquireError::AboveLimit);
         }
         if self.available() < n {
-            return Err(TryAcquireError::NoPermits);
+            return Err(AcquireError::NoPermits);
         }
         if self.line().next().is_some() {
             if self.spent() {
                 if self.available() < self.asked_up_to(usize::MAX) + n {
-                    return Err(TryAcquireError::NoPermits);
+                    return Err(AcquireError::NoPermits);
                 }
             } else {
                 if self.bypass != Bypass::Unbounded {

@@ -22,8 +22,7 @@ use std::time::Duration;
 
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::{Bypass, Limit};
-pub(crate) use conversant::queue::{LaneError, NoMore, NoTurn, SendError, SendReason};
-pub(crate) use conversant::queue::{TryReceive, Why};
+pub(crate) use conversant::queue::{LaneError, NoMore, NoTurn, SendError, SendReason, Why};
 
 pub(crate) use handles::{Conversation, Group, Lane};
 use model::{Model, Settings};
@@ -166,7 +165,7 @@ impl<T> Queue<T> {
         Ok(Lane::new(&self.shared, made?))
     }
 
-    pub(crate) fn try_receive(&self) -> Result<Turn<'_, T>, TryReceive> {
+    pub(crate) fn try_receive(&self) -> Result<Turn<'_, T>, NoTurn> {
         let claimed = locked(&self.shared, |model| match model.claim() {
             Some(group) => Ok(group),
             None => Err(model.nothing()),
@@ -175,7 +174,7 @@ impl<T> Queue<T> {
     }
 
     /// As many receives, one after the other, whose turns begin later.
-    pub(crate) fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, TryReceive> {
+    pub(crate) fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, NoTurn> {
         let claimed = locked(&self.shared, |model| {
             let all = std::iter::from_fn(|| model.claim());
             let claimed: Vec<_> = all.take(n.min(32)).collect();
@@ -191,18 +190,18 @@ impl<T> Queue<T> {
         })
     }
 
-    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, TryReceive> {
-        let stale = TryReceive::Stale;
+    pub(crate) fn try_receive_from(&self, name: GroupId) -> Result<Turn<'_, T>, NoTurn> {
+        let stale = NoTurn::Stale;
         let claimed = self.with(name, |model, group| {
             let mut this = std::iter::once(&model.groups[&group]);
             if let Some(no_more) = model.no_more(&mut this) {
-                return Err(TryReceive::Closed(no_more));
+                return Err(NoTurn::Closed(no_more));
             }
             match model.why(group) {
                 Why::InLine => model.claim_this(group),
-                Why::Idle => return Err(TryReceive::Empty),
-                Why::Held => return Err(TryReceive::Held),
-                why => return Err(TryReceive::Blocked(why)),
+                Why::Idle => return Err(NoTurn::Empty),
+                Why::Held => return Err(NoTurn::Held),
+                why => return Err(NoTurn::Blocked(why)),
             }
             Ok(group)
         });

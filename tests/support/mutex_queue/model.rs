@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{NoMore, TryReceive, Why};
+use conversant::queue::{NoMore, NoTurn, Why};
 
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
@@ -219,10 +219,10 @@ impl<T> Model<T> {
     }
 
     /// Why a claim found nothing.
-    pub(super) fn nothing(&self) -> TryReceive {
+    pub(super) fn nothing(&self) -> NoTurn {
         match self.no_more(&mut self.groups.values()) {
-            Some(no_more) => TryReceive::Closed(no_more),
-            None => TryReceive::Empty,
+            Some(no_more) => NoTurn::Closed(no_more),
+            None => NoTurn::Empty,
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::{Bypass, Limit};
-use conversant::queue::{LaneError, SendReason, TryReceive, Why};
+use conversant::queue::{LaneError, NoTurn, SendReason, Why};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -207,10 +207,10 @@ pub(crate) enum Seen {
     Sent(Result<(), (Vec<u32>, SendReason)>),
     Set(Result<(), OutOfRange>),
     Named(Result<(), Stale>),
-    Turn(Result<usize, TryReceive>),
-    Turns(Result<usize, TryReceive>),
+    Turn(Result<usize, NoTurn>),
+    Turns(Result<usize, NoTurn>),
     Began(usize, bool),
-    TurnFrom(Result<usize, TryReceive>),
+    TurnFrom(Result<usize, NoTurn>),
     Next(Option<InHand>),
     Batch(Option<Vec<u32>>),
     Done(u32),

@@ -2,7 +2,7 @@
 
 use conversant::limit::Limit;
 
-use super::super::form::{TryReceive, Why};
+use super::super::form::{NoTurn, Why};
 use super::{PAUSED, TWO, conversation, plain, serve, take, turn, why};
 
 #[test]
@@ -96,7 +96,7 @@ fn a_cap_counts_the_whole_lane_and_is_exact() {
     let one = turn(&queue).unwrap();
     let two = turn(&queue).unwrap();
     assert_eq!(queue.snapshot().lanes[0].in_flight, 2);
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     let waits = queue.snapshot().lanes[0].groups[3].why;
     assert_eq!(waits, Why::Cap);
     lane.set_cap(Limit::AtMost(3)).unwrap();

@@ -3,7 +3,7 @@
 use conversant::error::Closed;
 use conversant::limit::Limit;
 
-use super::super::form::{LaneError, NoMore, SendReason, TryReceive, Why};
+use super::super::form::{LaneError, NoMore, NoTurn, SendReason, Why};
 use super::{PAUSED, TWO, conversation, plain, serve, take, turn, why};
 
 #[test]
@@ -28,7 +28,7 @@ fn senders_get_their_message_back_and_readers_finish() {
     assert_eq!(group.conversation().unwrap_err(), Closed);
 
     let first = take(&queue).unwrap();
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     drop(first);
     let first = take(&queue).unwrap();
     assert_eq!((*first, first.attempt()), (1, 2));
@@ -36,13 +36,13 @@ fn senders_get_their_message_back_and_readers_finish() {
     let last = take(&queue).unwrap();
     assert_eq!(
         queue.try_receive().unwrap_err(),
-        TryReceive::Empty,
+        NoTurn::Empty,
         "it may come back"
     );
     last.complete();
     assert_eq!(
         queue.try_receive().unwrap_err(),
-        TryReceive::Closed(NoMore::Drained)
+        NoTurn::Closed(NoMore::Drained)
     );
 }
 
@@ -64,13 +64,13 @@ fn shutdown_gives_all_that_waits_group_by_group() {
     let held = take(&queue).unwrap();
     assert_eq!(queue.shutdown(), [11, 12, 21, 22, 32]);
     assert!(queue.is_closed());
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     drop(held);
     assert_eq!(queue.shutdown(), [31]);
     assert_eq!(queue.shutdown(), []);
     assert_eq!(
         queue.try_receive().unwrap_err(),
-        TryReceive::Closed(NoMore::Drained)
+        NoTurn::Closed(NoMore::Drained)
     );
 }
 
@@ -94,13 +94,13 @@ fn a_paused_group_outlives_the_close() {
     let group = lane.group(PAUSED, 100).unwrap();
     group.conversation().unwrap().send(1).unwrap();
     queue.close();
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     assert_eq!(why(&queue), Why::Paused);
     group.set_limit(Limit::SERIAL).unwrap();
     assert_eq!(serve(&queue), [1]);
     assert_eq!(
         queue.try_receive().unwrap_err(),
-        TryReceive::Closed(NoMore::Drained)
+        NoTurn::Closed(NoMore::Drained)
     );
 }
 

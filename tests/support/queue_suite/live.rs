@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conversant::limit::{Bypass, Limit};
 
-use super::super::form::{NoMore, Queue, SendReason, TryReceive, Why};
+use super::super::form::{NoMore, NoTurn, Queue, SendReason, Why};
 use super::{TWO, conversation, plain, serve, take, turn};
 
 /// Units of the only lane.
@@ -156,15 +156,15 @@ fn a_close_with_every_kind_of_live_thing() {
     let mut turns = queue.try_receive_many(1).unwrap();
     queue.close();
     assert_eq!(one.send(9).unwrap_err().reason, SendReason::Closed);
-    let closed = || queue.try_receive().err() == Some(TryReceive::Closed(NoMore::Drained));
+    let closed = || queue.try_receive().err() == Some(NoTurn::Closed(NoMore::Drained));
     detached.complete();
     delivery.complete();
     drop(live);
     assert!(batch.complete().eq([30, 31]));
-    let never = TryReceive::Closed(NoMore::Drained);
+    let never = NoTurn::Closed(NoMore::Drained);
     assert_eq!(
         queue.try_receive_from(three.group()).err(),
-        Some(TryReceive::Held)
+        Some(NoTurn::Held)
     );
     drop(by_name);
     assert_eq!(queue.try_receive_from(three.group()).err(), Some(never));
@@ -185,18 +185,18 @@ fn a_close_and_a_bare_turn() {
     let mut live = turn(&queue).unwrap();
     let detached = live.next().unwrap().detach();
     queue.close();
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     detached.give_back();
-    assert_eq!(queue.try_receive().err(), Some(TryReceive::Empty));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     live.next().unwrap().detach().complete();
     assert_eq!(
         queue.try_receive().err(),
-        Some(TryReceive::Closed(NoMore::Drained))
+        Some(NoTurn::Closed(NoMore::Drained))
     );
     drop(live);
     assert_eq!(
         queue.try_receive().err(),
-        Some(TryReceive::Closed(NoMore::Drained))
+        Some(NoTurn::Closed(NoMore::Drained))
     );
 }
 
@@ -208,7 +208,7 @@ fn a_held_group_is_held_also_when_nothing_waits_in_it() {
     let held = turn(&queue).unwrap();
     assert_eq!(queue.snapshot().lanes[0].groups[0].why, Why::Held);
     let refused = queue.try_receive_from(one.group()).unwrap_err();
-    assert_eq!(refused, TryReceive::Held);
+    assert_eq!(refused, NoTurn::Held);
     drop(held);
 }
 

@@ -2,7 +2,7 @@
 
 use conversant::limit::Limit;
 
-use super::super::form::{Lane, NoMore, Queue, TryReceive, Turn};
+use super::super::form::{Lane, NoMore, NoTurn, Queue, Turn};
 use super::{TWO, conversation, plain, serve, take, turn};
 
 /// Two lanes of weights 2 and 1, with groups of several levels.
@@ -42,7 +42,7 @@ fn they_are_those_of_as_many_receives() {
 #[test]
 fn no_more_than_can_begin_and_none_if_none_is_wanted() {
     let (queue, lane) = plain();
-    assert_eq!(queue.try_receive_many(3).unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive_many(3).unwrap_err(), NoTurn::Empty);
     let all: Vec<_> = (0..5).map(|_| conversation(&lane, TWO, 100)).collect();
     for (n, one) in all.iter().enumerate() {
         one.send_all([n, n]).unwrap();
@@ -56,13 +56,13 @@ fn no_more_than_can_begin_and_none_if_none_is_wanted() {
     lane.set_cap(Limit::Unlimited).unwrap();
     let turns = queue.try_receive_many(usize::MAX).unwrap();
     assert_eq!(turns.len(), 5, "one for each group");
-    assert_eq!(queue.try_receive_many(3).unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive_many(3).unwrap_err(), NoTurn::Empty);
     queue.close();
     drop(turns);
     assert_eq!(serve(&queue).len(), 10);
     assert_eq!(
         queue.try_receive_many(3).unwrap_err(),
-        TryReceive::Closed(NoMore::Drained)
+        NoTurn::Closed(NoMore::Drained)
     );
 }
 

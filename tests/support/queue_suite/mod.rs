@@ -20,7 +20,7 @@ mod units;
 
 use conversant::limit::Limit;
 
-use super::form::{Conversation, Detached, Lane, Queue, TryReceive, Turn, Why};
+use super::form::{Conversation, Detached, Lane, NoTurn, Queue, Turn, Why};
 
 const TWO: Limit = Limit::AtMost(2);
 const PAUSED: Limit = Limit::AtMost(0);
@@ -46,7 +46,7 @@ fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
 fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
-        Err(TryReceive::Empty) => None,
+        Err(NoTurn::Empty) => None,
         Err(refused) => panic!("{refused}"),
     }
 }

@@ -3,7 +3,7 @@
 use conversant::error::Stale;
 use conversant::limit::Limit;
 
-use super::super::form::{NoMore, TryReceive};
+use super::super::form::{NoMore, NoTurn};
 use super::{plain, serve, take, turn};
 
 /// An arrival that races the last completion: it runs, and nothing is stranded.
@@ -96,6 +96,6 @@ fn arrival_after_an_idle_drain_runs_and_at_the_close_is_a_clean_error() {
     assert_eq!(one.send(3).unwrap_err().message, 3);
     assert_eq!(
         queue.try_receive().unwrap_err(),
-        TryReceive::Closed(NoMore::Drained)
+        NoTurn::Closed(NoMore::Drained)
     );
 }

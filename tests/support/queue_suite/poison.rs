@@ -5,7 +5,7 @@ use std::time::Duration;
 use conversant::error::{OutOfRange, Stale};
 use conversant::limit::Limit;
 
-use super::super::form::{Builder, Lane, NoMore, Poisoned, Queue, TryReceive, Why};
+use super::super::form::{Builder, Lane, NoMore, NoTurn, Poisoned, Queue, Why};
 use super::{conversation, plain, serve, take};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -185,12 +185,12 @@ fn a_closed_queue_ends_when_only_poisoned_messages_are_left() {
     bad.send_all(["1", "2"]).unwrap();
     fail(&queue, "1");
     queue.close();
-    let only_poisoned = Some(TryReceive::Closed(NoMore::OnlyPoisoned));
+    let only_poisoned = Some(NoTurn::Closed(NoMore::OnlyPoisoned));
     assert_eq!(queue.try_receive().err(), only_poisoned);
     assert_eq!(queue.try_receive_many(2).err(), only_poisoned);
     assert_eq!(queue.resume(bad.group()), Ok(true));
     assert_eq!(serve(&queue), ["1", "2"]);
-    let drained = Some(TryReceive::Closed(NoMore::Drained));
+    let drained = Some(NoTurn::Closed(NoMore::Drained));
     assert_eq!(queue.try_receive().err(), drained);
 }
 
@@ -202,8 +202,8 @@ fn a_closed_queue_is_drained_when_the_poisoned_messages_are_taken_out() {
     bad.send("1").unwrap();
     fail(&queue, "1");
     queue.close();
-    let only_poisoned = Some(TryReceive::Closed(NoMore::OnlyPoisoned));
-    let drained = Some(TryReceive::Closed(NoMore::Drained));
+    let only_poisoned = Some(NoTurn::Closed(NoMore::OnlyPoisoned));
+    let drained = Some(NoTurn::Closed(NoMore::Drained));
     assert_eq!(queue.try_receive_from(bad.group()).err(), only_poisoned);
     assert_eq!(queue.try_receive_from(good.group()).err(), drained);
     assert_eq!(queue.drain(bad.group()), Ok(vec!["1"]));

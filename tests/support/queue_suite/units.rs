@@ -3,7 +3,7 @@
 
 use conversant::limit::Limit;
 
-use super::super::form::{Lane, Queue, SendReason, TryReceive, Why};
+use super::super::form::{Lane, NoTurn, Queue, SendReason, Why};
 use super::{PAUSED, TWO, conversation, plain, serve, take, turn, why};
 
 /// Units in use.
@@ -24,7 +24,7 @@ fn a_turn_keeps_its_unit_between_messages() {
     assert!(held.next().is_none());
     assert_eq!(units(&queue), 1);
     assert_eq!(queue.snapshot().lanes[0].groups[1].why, Why::Cap);
-    assert_eq!(queue.try_receive().unwrap_err(), TryReceive::Empty);
+    assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     // And so it always has one for what comes.
     one.send("c").unwrap();
     assert_eq!(held.next().unwrap().complete(), "c");

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, Detached, Lane, Queue, TryReceive, Turn};
+use conversant::queue::{Conversation, Detached, Lane, NoTurn, Queue, Turn};
 
 /// A queue with one lane without bounds.
 pub(crate) fn plain<T>() -> (Queue<T>, Lane<T>) {
@@ -40,7 +40,7 @@ pub(crate) fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
 pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
-        Err(TryReceive::Empty) => None,
+        Err(NoTurn::Empty) => None,
         Err(refused) => panic!("{refused}"),
     }
 }

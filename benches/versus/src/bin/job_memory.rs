@@ -8,7 +8,7 @@
 use std::alloc::System;
 
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
-use conversant::job_queue::{Claim, JobGroup, JobQueue, Place};
+use conversant::job_queue::{Claim, JobQueue, Part, Place};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -34,7 +34,7 @@ enum Come {
     DueLater,
 }
 
-fn job(come: Come, n: u64, groups: &[JobGroup<u64, u64>]) -> (u64, Place) {
+fn job(come: Come, n: u64, groups: &[Part<u64, u64>]) -> (u64, Place) {
     match come {
         Come::InOrder => (n, Place::new()),
         Come::InGroups => (n, groups[(n % GROUPS) as usize].place()),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
-use conversant::job_queue::{Claim, JobGroup, JobQueue};
+use conversant::job_queue::{Claim, JobQueue, Part};
 
 use self::peers::{ById, Fifo};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
@@ -75,7 +75,7 @@ pub trait Jobs: Send + Sync {
 /// With the groups by handle, as the peers have them by number.
 struct Ours {
     queue: JobQueue<u64, u64>,
-    groups: Vec<JobGroup<u64, u64>>,
+    groups: Vec<Part<u64, u64>>,
 }
 
 impl Ours {
