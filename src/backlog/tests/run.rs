@@ -313,11 +313,11 @@ fn what_is_left_of_a_run_that_has_begun_was_not_overtaken() {
     for (begun, overtaken) in [(0, 1), (1, 0)] {
         let mut backlog = Backlog::new(Bypass::AtMost(2));
         let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
-        backlog.send_run(lane, (1..=4).map(Some).collect());
+        backlog.send_run(lane, (1..=4).map(Some).collect(), true);
         backlog.send_alone(lane, 0, Some(255), 5);
         assert_eq!(backlog.claim().map(|claim| claim.item), Some(5));
         let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
-        let mut claim = claim.expect("three are next");
+        let mut claim = claim.expect("four are next");
         (0..begun).for_each(|n| assert_eq!(claim.pop(), Some(n + 1)));
         backlog.give_back(claim);
         let next = backlog.claim().unwrap();
@@ -330,13 +330,13 @@ fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
     let mut backlog = Backlog::new(Bypass::default());
     let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
     let second = backlog.next_spots(lane).nth(1).unwrap();
-    backlog.send_run(lane, (1..=4).map(Some).collect());
+    backlog.send_run(lane, (1..=4).map(Some).collect(), true);
     assert!(backlog.waits(second));
     assert_eq!(backlog.take_out(second).map(|(item, _)| item), Some(2));
     assert!(!backlog.waits(second));
     assert_eq!(backlog.claim().map(|claim| claim.item), Some(1));
     let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
-    assert!(claim.expect("two are next").iter().eq(&[3]));
+    assert!(claim.expect("two are next").iter().eq(&[3, 4]));
 }
 
 /// All turns of their lane, which has them again.
@@ -344,8 +344,8 @@ fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
 fn a_run_goes_back_with_its_turns() {
     let mut backlog = Backlog::new(Bypass::default());
     let lanes = [2, 1].map(|weight| backlog.add_lane(weight, Limit::Unlimited).unwrap());
-    backlog.send_run(lanes[0], (1..=4).map(Some).collect());
-    backlog.send_run(lanes[1], (5..=6).map(Some).collect());
+    backlog.send_run(lanes[0], (1..=4).map(Some).collect(), true);
+    backlog.send_run(lanes[1], (5..=6).map(Some).collect(), true);
     let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
     let claim = claim.expect("two are next");
     assert!(claim.iter().eq(&[1, 2]));
