@@ -8,6 +8,7 @@
 //! 2. The row is O(messages in it): without any it has no block.
 
 use std::collections::VecDeque;
+use std::vec::IntoIter;
 
 /// So many empty places are not worth a look at all.
 const FEW: usize = 64;
@@ -88,10 +89,14 @@ impl<T> Messages<T> {
         self.rest.insert(at, placed);
     }
 
-    /// So many are to come.
+    /// New ones of a tier, none of which is missing, behind one that waits.
     #[inline]
-    pub(super) fn reserve(&mut self, many: usize) {
-        self.rest.reserve(many);
+    pub(super) fn extend(&mut self, tier: u32, items: IntoIter<Option<T>>) {
+        (self.last_tier, self.behind) = (tier, self.behind + items.len());
+        let first = self.last_seq + 1;
+        self.last_seq += items.len() as u64;
+        let items = items.map(|item| Some(Message { tier, item: item? }));
+        self.rest.extend((first..).zip(items));
     }
 
     #[inline]
@@ -103,21 +108,29 @@ impl<T> Messages<T> {
         std::mem::replace(&mut self.first, next)
     }
 
-    /// Takes those that wait first, up to one that `goes` hands back.
+    /// Tells `take` of those that wait first, as long as the next `goes`.
     #[inline]
     pub(super) fn pop_while(
         &mut self,
-        mut goes: impl FnMut(u64, Message<T>) -> Result<(), Message<T>>,
+        mut goes: impl FnMut(&Message<T>) -> bool,
+        mut take: impl FnMut(u64, Message<T>),
     ) {
         let mut next = self.first.take();
         while let Some((seq, message)) = next {
-            if let Err(message) = goes(seq, message) {
+            if !goes(&message) {
                 self.first = Some((seq, message));
                 break;
             }
+            take(seq, message);
             next = self.pop_behind();
         }
         self.tidy();
+    }
+
+    /// How many wait.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.behind + usize::from(self.first.is_some())
     }
 
     /// Takes the first of the row. To be tidied.

@@ -166,18 +166,23 @@ impl<T> Several<T> {
 impl<T: Item> Backlog<T> {
     /// As [`send`](Self::send) of each, of the first with this bump, all into the group's last
     /// tier.
-    pub fn send_several(&mut self, group: GroupKey, bump: Option<u8>, items: Vec<Option<T>>) {
-        let mut items = items.into_iter().flatten();
-        let Some(first) = items.next() else {
+    pub fn send_several(
+        &mut self,
+        group: GroupKey,
+        bump: Option<u8>,
+        items: Vec<Option<T>>,
+        tell: bool,
+    ) {
+        let mut items = items.into_iter();
+        let Some(first) = items.next().flatten() else {
             return;
         };
-        let (_, tier) = self.send(group, None, bump, first);
-        let messages = &mut at(&mut self.groups, group).messages;
-        messages.reserve(items.size_hint().1.unwrap_or(0));
-        for item in items {
-            item.waits_at(Spot::Group(group, messages.next_seq()));
-            messages.add(tier, item);
+        let (seq, tier) = self.send(group, None, bump, first);
+        let told = (seq + 1..).zip(items.as_slice()).filter(|_| tell);
+        for (seq, item) in told.filter_map(|(seq, item)| Some((seq, item.as_ref()?))) {
+            item.waits_at(Spot::Group(group, seq));
         }
+        at(&mut self.groups, group).messages.extend(tier, items);
     }
 
     /// As [`claim`](Self::claim) of the groups that are next, of at most so many, as long as they
@@ -206,7 +211,8 @@ impl<T: Item> Backlog<T> {
             };
             let (before, lane) = (parts.len(), g.lane);
             if before == 0 {
-                parts.reserve(turns.min(MANY));
+                // As many of each, it may be.
+                parts.reserve(turns.saturating_mul(g.messages.len()).min(MANY));
             }
             g.lend(GroupKey(key), tier, &mut parts, |n, item| {
                 let (most, goes) = limit.get_or_insert_with(|| limits(lane, item));
@@ -318,18 +324,20 @@ impl<T> Group<T> {
         parts: &mut Vec<Part<T>>,
         mut goes: impl FnMut(usize, &T) -> bool,
     ) {
-        self.messages.pop_while(|seq, message| {
-            if message.tier != tier || !goes(parts.len(), &message.item) {
-                return Err(message);
-            }
-            let (ticket, item) = (0, message.item);
+        let mut n = parts.len();
+        let goes = |message: &Message<T>| {
+            let goes = message.tier == tier && goes(n, &message.item);
+            n += 1;
+            goes
+        };
+        let take = |seq, Message { item, .. }| {
             parts.push(Part {
                 group,
                 seq,
-                ticket,
+                ticket: 0,
                 item,
             });
-            Ok(())
-        });
+        };
+        self.messages.pop_while(goes, take);
     }
 }

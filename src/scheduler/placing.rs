@@ -96,7 +96,7 @@ impl<J: Body> Core<J> {
     ) {
         self.announce(caller, run.len() as u64);
         match placing.group {
-            Some(group) => self.backlog.send_several(group, placing.bump, run),
+            Some(group) => self.backlog.send_several(group, placing.bump, run, named),
             None => {
                 let lane = self.caller(caller).lane;
                 self.backlog.send_run(lane, run, named);

@@ -256,3 +256,28 @@ fn one_posted_later_does_not_join_the_group_that_has_its_place_now() {
         end(&scheduler);
     });
 }
+
+/// Alone or in one group, as the first of those that are posted together or behind it.
+#[test]
+fn one_with_a_handle_is_found_among_those_without() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        for place in [Place::new(), Place::new().group(&group)] {
+            for named in 0..3 {
+                let held = Held::start(&caller);
+                let mut handle = None;
+                for n in 0..3 {
+                    let task = || Ok::<_, ()>(());
+                    match n == named {
+                        true => handle = caller.exec_with(place, task).ok(),
+                        false => caller.exec_detached(place, task).unwrap(),
+                    }
+                }
+                assert!(handle.unwrap().cancel(), "{place:?}, {named}");
+                held.finish();
+            }
+        }
+        end(&scheduler);
+    });
+}
