@@ -42,7 +42,7 @@ impl<T: Item> Backlog<T> {
         lanes.update(lane.index());
     }
 
-    /// Takes messages of a run that are next: `limits` is told their lane and the first, and
+    /// Takes messages of a run that are next, but not its last: `limits` is told their lane and the first, and
     /// says how many, and which of them. `None` if no two of a run are next. With `together`
     /// their lane goes on when its credit is used up.
     #[inline]
@@ -58,8 +58,9 @@ impl<T: Item> Backlog<T> {
             };
             let (most, goes) = limits(lane, run.iter().next()?.1);
             // One alone is cheaper by itself.
-            let most = most.min(room).min(run.len());
-            let most = Some(most).filter(|&most| most > 1)?;
+            let most = Some(most.min(room)).filter(|&most| most > 1)?;
+            // Who takes the last finds nothing next, and rests: E2 a quarter slower.
+            let most = most.min(run.len() - 1);
             let taken = run.split(most, goes);
             let (count, rest) = (taken.len(), run.len());
             (count > 0).then(|| (taken, count, (rest > 0).then(|| run.first())))
