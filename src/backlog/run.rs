@@ -42,9 +42,9 @@ impl<T: Item> Backlog<T> {
         lanes.update(lane.index());
     }
 
-    /// Takes messages of a run that are next, but not its last: `limits` is told their lane and the first, and
-    /// says how many, and which of them. `None` if no two of a run are next. With `together`
-    /// their lane goes on when its credit is used up.
+    /// Takes messages of a run that are next, but not its last: `limits` is told their lane
+    /// and the first, and says how many, and which of them. `None` if no two of a run are
+    /// next. With `together` their lane goes on when its credit is used up.
     #[inline]
     pub fn claim_run<F: Fn(&T) -> bool>(
         &mut self,
