@@ -148,28 +148,19 @@ impl<G: Stands> Line<G> {
     }
 
     /// Takes some of several that stand first, as one, if the order of tickets is the
-    /// order of rank: `take` says how many, and which ticket the next one has, if there is one.
+    /// order of rank: `take` says how many, and which ticket the next one has.
     #[inline]
     pub fn take_first<R>(
         &mut self,
-        take: impl FnOnce(&mut G) -> Option<(R, usize, Option<u64>)>,
+        take: impl FnOnce(&mut G) -> Option<(R, usize, u64)>,
     ) -> Option<(R, usize)> {
         if self.is_ranked || self.row.behind == 0 {
             return None;
         }
         let first = self.row.entries.front_mut()?;
         let (taken, count, next) = take(first.group.as_mut()?)?;
-        match next {
-            Some(next) => {
-                first.ticket = next;
-                self.row.behind -= count;
-            }
-            None => {
-                self.row.behind -= count - 1;
-                self.row.entries.pop_front();
-                self.row.tidy();
-            }
-        }
+        first.ticket = next;
+        self.row.behind -= count;
         Some((taken, count))
     }
 

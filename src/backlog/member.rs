@@ -96,10 +96,7 @@ impl<T> Run<T> {
         let next = self.items[whole.saturating_sub(most)..].iter().rev();
         let next = next.take_while(|item| item.as_ref().is_some_and(&goes));
         let waiting = next.count();
-        let items = match whole - waiting {
-            0 => std::mem::take(&mut self.items),
-            rest => self.items.split_off(rest),
-        };
+        let items = self.items.split_off(whole - waiting);
         let last = self.last - self.items.len() as u64;
         self.waiting -= waiting;
         self.close_gap();

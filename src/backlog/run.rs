@@ -62,8 +62,8 @@ impl<T: Item> Backlog<T> {
             // Who takes the last finds nothing next, and rests: E2 a quarter slower.
             let most = most.min(run.len() - 1);
             let taken = run.split(most, goes);
-            let (count, rest) = (taken.len(), run.len());
-            (count > 0).then(|| (taken, count, (rest > 0).then(|| run.first())))
+            let count = taken.len();
+            (count > 0).then(|| (taken, count, run.first()))
         })?;
         let holds = InFlight {
             lane: lanes.key(lane),

@@ -143,16 +143,16 @@ impl<G: Stands> Lanes<G> {
         })
     }
 
-    /// Begins turns of several that stand first in their lane as one: as so many calls of
-    /// [`begin`](Self::begin) would, but that with `together` a lane goes on when its credit is
-    /// used up. `take` is told the lane and how many there may be; it takes some, and says how
-    /// many, and which ticket the next one has, if there is one. What it took, the lane, and how
-    /// often the first had been overtaken.
+    /// Begins turns of several that stand first in their lane as one, but not the last of
+    /// them: as so many calls of [`begin`](Self::begin) would, but that with `together` a
+    /// lane goes on when its credit is used up. `take` is told the lane and
+    /// how many there may be; it takes some, and says how many, and which ticket the next
+    /// one has. What it took, the lane, and how often the first had been overtaken.
     #[inline]
     pub fn begin_several<R>(
         &mut self,
         together: bool,
-        take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(R, usize, Option<u64>)>,
+        take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(R, usize, u64)>,
     ) -> Option<(R, u32, u32)> {
         let (current, lone) = (self.ring.current()?, self.ring.len() == 1);
         let lane = self.lane_mut(current);
