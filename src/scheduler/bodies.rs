@@ -58,7 +58,7 @@ impl Bodies {
             if self.rows.len() == TYPES {
                 self.len -= self.rows.remove(0).bodies.len();
             }
-            let bodies = Vec::with_capacity(32);
+            let bodies = Vec::with_capacity(64);
             self.rows.push(Row { of, bodies });
             self.rows.len() - 1
         });

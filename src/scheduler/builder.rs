@@ -66,9 +66,9 @@ impl Builder {
     /// A worker takes more than one only out of a backlog of at least two for every
     /// worker that there may be, and only as many as would last it for the
     /// [claim time](Self::claim_time) if they all took as long as those it ran of
-    /// late. Then a bump or a raised level may come late, by up to that many tasks for
-    /// each worker. And a task without a group may wait behind a long one that
-    /// its worker runs: up to `(2 * workers + 1) * claims - 1` later ones of its caller
+    /// late; one that has run none goes by what another knew. Then a bump or a raised
+    /// level may come late, by up to that many tasks for each worker. And a task without a
+    /// group may wait behind a long one that its worker runs: up to `(2 * workers + 1) * claims - 1` later ones of its caller
     /// may begin before it; as many again, where other callers have work, or where it goes
     /// back meanwhile for a reason below. Nothing else changes:
     /// what has been taken and has not started counts as waiting and can be cancelled;

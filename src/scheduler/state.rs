@@ -81,10 +81,12 @@ pub(super) struct State {
     /// The filled local queues, in the order of filling, and some that were.
     order: VecDeque<(u32, u64)>,
     filled: u32,
-    taken: u64,
+    pub(super) taken: u64,
     /// So many that went back are to be taken one by one.
     overdue: u64,
     pub(super) posting: Posting,
+    /// How long tasks took of late, as the worker knew that last found none.
+    pub(super) pace: Option<Duration>,
 }
 
 impl State {
@@ -98,6 +100,7 @@ impl State {
             taken: 0,
             overdue: 0,
             posting: Posting::default(),
+            pace: None,
         }
     }
 

@@ -9,6 +9,7 @@ mod late;
 mod later;
 mod lent;
 mod log;
+mod pace;
 mod prefetch;
 mod runs;
 mod scope;

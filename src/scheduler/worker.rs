@@ -146,10 +146,11 @@ impl Pace {
         }
     }
 
-    /// How many tasks last for the `claim_time`: one, as long as nothing is known. Asked at
-    /// each claim.
-    fn most(&mut self, now: Duration, claim_time: Duration) -> u32 {
+    /// How many tasks last for the `claim_time`: as those of another worker took `before`, as
+    /// long as it has run none; one, if nothing is known. Asked at each claim.
+    fn most(&mut self, before: Option<Duration>, now: Duration, claim_time: Duration) -> u32 {
         self.since = now;
+        self.recent = self.recent.or(before);
         self.recent.map_or(1, |recent| {
             let fit = claim_time.as_nanos() / recent.as_nanos().max(1);
             u32::try_from(fit).unwrap_or(u32::MAX).max(1)
@@ -195,10 +196,11 @@ impl Next<'_> {
     ) -> Option<Option<Taken>> {
         let Self { shared, n, .. } = *self;
         let own = &mut *self.own;
-        let most = own.pace.most(now, shared.claim_time);
+        let most = own.pace.most(state.pace, now, shared.claim_time);
         if let Some(taken) = state.claim(n, most, now, wakes) {
             return Some(Some(taken));
         }
+        state.pace = own.pace.recent;
         // On a pool none rests.
         let rests = matches!(shared.host, Host::Threads(_));
         if !rests || state.core.workers.must_leave() {
