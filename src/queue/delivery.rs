@@ -5,14 +5,13 @@ use std::ops::{Deref, DerefMut};
 
 use crate::group::{BARE, CAPPED, Phase, Taken};
 use crate::shown::shows;
-use crate::sync::Arc;
 
 use super::Pinned;
 use super::holders::Holder;
 use super::id::GroupId;
-use super::shared::Shared;
 use super::special::{self, Live};
 use super::submissions::Posted;
+use super::turn::Owner;
 
 /// A message taken out of its group, borrowed from its turn.
 ///
@@ -23,13 +22,13 @@ use super::submissions::Posted;
 /// `complete`.
 #[must_use = "dropping a delivery gives it back"]
 pub struct Delivery<'t, T> {
-    shared: &'t Arc<Shared<T>>,
+    shared: &'t Owner<'t, T>,
     live: &'t mut Live<T>,
 }
 
 impl<'t, T> Delivery<'t, T> {
     #[inline]
-    pub(super) fn new(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>) -> Self {
+    pub(super) fn new(shared: &'t Owner<'t, T>, live: &'t mut Live<T>) -> Self {
         Self { shared, live }
     }
 

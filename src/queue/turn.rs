@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::special::{self, LIVE, Live};
 
 /// The queue of a turn: borrowed or owned.
-type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
+pub(super) type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///

@@ -191,15 +191,16 @@ impl<G: Stands> Row<G> {
         if self.gaps > 0 {
             self.close_gaps();
         }
-        if self.entries.is_empty() && self.entries.capacity() > Self::SLACK {
+        if self.entries.is_empty() {
             self.shrink();
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn shrink(&mut self) {
-        *self = Self::new(self.rank);
+        if self.entries.capacity() > Self::SLACK {
+            *self = Self::new(self.rank);
+        }
     }
 
     #[inline(never)]
