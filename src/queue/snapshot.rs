@@ -175,20 +175,8 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn groups(&self) -> impl Iterator<Item = GroupStatus> + '_ {
-        let shared = self.shared();
-        let mut next = Some(0);
-        let page = move || {
-            let first = next?;
-            let page: Vec<_> = shared.with_state(|state| {
-                let groups = state.groups.from(first, AT_ONCE).into_iter();
-                let status = |group| status(shared, state, &group).0;
-                groups.map(status).collect()
-            });
-            let last = page.last()?;
-            next = last.id.key.0.index().checked_add(1);
-            Some(page)
-        };
-        std::iter::from_fn(page).flatten()
+        let (shared, mut next) = (self.shared(), Some(0));
+        std::iter::from_fn(move || page(shared, &mut next)).flatten()
     }
 
     /// The state of the queue, and what blocks each group.
@@ -243,6 +231,19 @@ impl<T> Queue<T> {
 
 /// About how many groups are read under one lock.
 const AT_ONCE: usize = 64;
+
+/// The next groups from a place on, which moves behind them; `None` if there are none.
+fn page<T>(shared: &Shared<T>, next: &mut Option<u32>) -> Option<Vec<GroupStatus>> {
+    let first = (*next)?;
+    let page: Vec<_> = shared.with_state(|state| {
+        let groups = state.groups.from(first, AT_ONCE).into_iter();
+        groups
+            .map(|group| status(shared, state, &group).0)
+            .collect()
+    });
+    *next = page.last()?.id.key.0.index().checked_add(1);
+    Some(page)
+}
 
 /// A group, its lane, and whether it is poisoned.
 fn status<T>(

@@ -19,6 +19,8 @@ const LONG: Duration = Duration::from_secs(3);
 const STILL: Duration = Duration::from_secs(1);
 /// So many times as long as unbroken, and [`LONG`] or [`STILL`], is too long.
 const TIMES: u32 = 4;
+/// Where a test fails at once it is not looked at unbroken for much longer.
+const LITTLE: Duration = Duration::from_millis(200);
 /// How often a test is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// What a program says of a test that failed; the others need not end.
@@ -183,7 +185,7 @@ pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
     let mut unbroken = HashMap::new();
     for (trial, look) in trials.iter().zip(&looks) {
         let enough = match look {
-            Look::Fails(took) => *took * 2 + Duration::from_secs(1),
+            Look::Fails(took) => *took * 2 + LITTLE,
             Look::Passes(..) => continue,
             Look::Late(_) => PATIENCE,
         };
