@@ -12,13 +12,10 @@ use crate::sync::Arc;
 
 use super::GroupRef;
 use super::batch::Batch;
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Owner};
 use super::id::GroupId;
 use super::shared::Shared;
 use super::special::{self, LIVE, Live};
-
-/// The queue of a turn: borrowed or owned.
-pub(super) type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///

@@ -68,9 +68,11 @@ impl Builder {
     /// [claim time](Self::claim_time) if they all took as long as those it ran of
     /// late; one that has run none goes by what another knew. Then a bump or a raised
     /// level may come late, by up to that many tasks for each worker. And a task without a
-    /// group may wait behind a long one that its worker runs: up to `(2 * workers + 1) * claims - 1` later ones of its caller
-    /// may begin before it; as many again, where other callers have work, or where it goes
-    /// back meanwhile for a reason below. Nothing else changes:
+    /// group may wait behind a long one that its worker runs: up to
+    /// `(2 * workers + 1) * claims - 1` later ones of its caller may begin before it; as many
+    /// again, where other callers have work, or where it goes back meanwhile for a reason
+    /// below. So may one of a group whose limit is above 1, and as many later ones of that
+    /// group begin before it. Nothing else changes:
     /// what has been taken and has not started counts as waiting and can be cancelled;
     /// it goes back if a lower tier gets work, if its worker's task waits for another
     /// task of the scheduler, if the workers, a cap or a limit are changed, or if a

@@ -143,8 +143,9 @@ pub(super) struct Registration {
 
 impl Caller {
     /// A group of tasks of this caller: at most `limit` of them run at once
-    /// (serial: [`Limit::SERIAL`]), started in order of submission; `level` is
-    /// its standing rank among the caller's groups, 255 first, 100 the usual.
+    /// (serial: [`Limit::SERIAL`]), started in order of submission; if `limit` is above 1,
+    /// nearly so, as [`Builder::claims`](super::Builder::claims) says. `level` is its standing
+    /// rank among the caller's groups, 255 first, 100 the usual.
     ///
     /// # Errors
     ///

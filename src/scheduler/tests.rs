@@ -11,6 +11,8 @@ mod lent;
 mod log;
 mod pace;
 mod prefetch;
+mod random;
+mod random_steps;
 mod runs;
 mod scope;
 mod suspended;

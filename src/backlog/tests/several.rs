@@ -13,6 +13,8 @@ use crate::limit::{Bypass, Limit};
 #[derive(Clone, Debug)]
 enum Op {
     Send(u32, Option<u8>),
+    /// So many at once, of which the first may be bumped.
+    SendSeveral(u64, Option<u8>),
     /// So many at most behind it, up to one that this divides; it is claimed with these, or
     /// before.
     Claim(usize, u64, bool),
@@ -33,7 +35,8 @@ fn op() -> impl Strategy<Value = Op> {
     let tier = prop::sample::select(vec![0, 0, 0, 0, 0, 0, 1, 2]);
     let limit = prop::sample::select(vec![Limit::SERIAL, Limit::AtMost(0), Limit::AtMost(2)]);
     prop_oneof![
-        10 => (tier, bump).prop_map(|(tier, bump)| Op::Send(tier, bump)),
+        10 => (tier, bump.clone()).prop_map(|(tier, bump)| Op::Send(tier, bump)),
+        3 => (1..9u64, bump).prop_map(|(n, bump)| Op::SendSeveral(n, bump)),
         4 => (0..9usize, 5..30u64, any::<bool>()).prop_map(|(n, stop, with)| Op::Claim(n, stop, with)),
         8 => Just(Op::Next),
         2 => Just(Op::GiveBack),
@@ -91,6 +94,17 @@ impl Twins {
                 let ours = self.subject.send(self.group, Some(tier), bump, n);
                 assert_eq!(ours, sent);
                 self.waiting.push_back(sent);
+            }
+            Op::SendSeveral(n, bump) => {
+                let next = self.single.groups.get(self.group.0).unwrap();
+                let first = next.messages.next_seq();
+                let items = (first..first + n).map(Some).collect();
+                self.subject.send_several(self.group, bump, items, true);
+                for n in first..first + n {
+                    let bump = bump.filter(|_| n == first);
+                    let sent = self.single.send(self.group, None, bump, n);
+                    self.waiting.push_back(sent);
+                }
             }
             Op::Claim(most, stop, with) => self.claim(most, stop, with),
             Op::Next => self.next(),
@@ -198,7 +212,14 @@ impl Twins {
             None => {
                 let goes_on = lent.goes_on();
                 assert_eq!(lent.has_begun(), goes_on);
-                (lent.pop().unwrap(), goes_on)
+                let behind = lent.pop_behind(|n| !n.is_multiple_of(3));
+                assert!(behind.is_none() || goes_on);
+                let behind = behind.map(|(n, before)| {
+                    assert_eq!(before, None, "it takes over the hold");
+                    assert!(!n.is_multiple_of(3));
+                    n
+                });
+                (behind.or_else(|| lent.pop()).unwrap(), goes_on)
             }
         };
         if lent.is_empty() {

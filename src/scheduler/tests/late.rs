@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::local_queue::LocalQueue;
-
+use crate::limit::Limit;
 use crate::scheduler::caller::CallerOptions;
+use crate::scheduler::local_queue::LocalQueue;
 
 use super::prefetch::World;
 
 /// Numbers below what is asked for.
-fn draws(mut drawn: u64) -> impl FnMut(usize) -> usize {
+pub(super) fn draws(mut drawn: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         drawn = drawn
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -31,8 +31,15 @@ type Busy = (usize, Option<Arc<LocalQueue>>);
 
 /// Workers, some of which come to a long task now and then: the most later ones of its caller
 /// by which a task was overtaken. Of so many callers; if `gives_back`, what workers have taken
-/// goes back now and then.
-fn overtaken(workers: usize, claims: usize, seed: u64, callers: usize, gives_back: bool) -> usize {
+/// goes back now and then. If `grouped`, half of a caller's are in one group without a limit:
+/// the most by which one of these was overtaken.
+fn overtaken(
+    (workers, claims): (usize, usize),
+    seed: u64,
+    callers: usize,
+    gives_back: bool,
+    grouped: bool,
+) -> usize {
     const TASKS: usize = 150;
     let mut draw = draws(seed);
     let mut world = World::with_tasks(workers as u32, claims as u32, 0);
@@ -45,9 +52,15 @@ fn overtaken(workers: usize, claims: usize, seed: u64, callers: usize, gives_bac
         let caller = world.state.core.add_caller(Arc::from("other"), &options);
         all.push(caller.unwrap());
     }
+    let core = &mut world.state.core;
+    let group = |&of| core.add_group(of, Limit::Unlimited, 100).unwrap();
+    let groups: Vec<_> = all.iter().map(group).collect();
     let one = |draw: &mut dyn FnMut(usize) -> usize| if callers > 1 { draw(callers) } else { 0 };
     let of: Vec<usize> = (0..=TASKS).map(|_| one(&mut draw)).collect();
-    of[1..].iter().for_each(|&n| world.submit_of(all[n]));
+    let wide: Vec<_> = (0..=TASKS).map(|_| grouped && draw(2) == 0).collect();
+    for (&n, &wide) in of.iter().zip(&wide).skip(1) {
+        world.submit_to(all[n], wide.then_some(groups[n]));
+    }
     world.state.core.rows = draw(2) == 0;
     let mut busy: Vec<Option<Busy>> = vec![None; workers];
     let mut stuck = vec![0; workers];
@@ -73,6 +86,7 @@ fn overtaken(workers: usize, claims: usize, seed: u64, callers: usize, gives_bac
         started[runs] = true;
         (1..runs)
             .filter(|&older| !started[older] && of[older] == of[runs])
+            .filter(|&older| !grouped || wide[older] && wide[runs])
             .for_each(|older| late[older] += 1);
         if draw(12) == 0 {
             stuck[n] = draw(100);
@@ -87,13 +101,21 @@ fn overtaken(workers: usize, claims: usize, seed: u64, callers: usize, gives_bac
 #[test]
 fn a_task_is_overtaken_by_as_many_as_the_docs_say_and_no_more() {
     for (workers, claims) in [(2, 1), (4, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
-        let most = (0..100).map(|seed| overtaken(workers, claims, seed, 1, false));
+        let overtaken = |seed| overtaken((workers, claims), seed, 1, false, false);
+        let most = (0..100).map(overtaken).max();
         let bound = bound(workers, claims);
-        assert_eq!(
-            most.max(),
-            Some(bound),
-            "{workers} workers, claims {claims}"
-        );
+        assert_eq!(most, Some(bound), "{workers} workers, claims {claims}");
+    }
+}
+
+/// By later ones of the group.
+#[test]
+fn one_of_a_group_that_is_not_serial_may_be_overtaken() {
+    for (workers, claims) in [(5, 1), (5, 8)] {
+        let overtaken = |seed| overtaken((workers, claims), seed, 1, false, true);
+        let most = (0..50).map(overtaken).max().unwrap_or(0);
+        assert_eq!(most > 0, claims > 1);
+        assert!(most <= bound(workers, claims), "{most}");
     }
 }
 
@@ -102,7 +124,7 @@ fn as_many_again_where_others_have_work_or_what_was_taken_goes_back() {
     for (workers, claims) in [(2, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
         let bound = 2 * bound(workers, claims);
         for (callers, gives_back) in [(1, true), (2, false), (3, false), (3, true)] {
-            let overtaken = |seed| overtaken(workers, claims, seed, callers, gives_back);
+            let overtaken = |seed| overtaken((workers, claims), seed, callers, gives_back, false);
             let most = (0..100).map(overtaken).max().unwrap_or(0);
             // What goes back uses the second half.
             let more = (workers, callers, gives_back) == (3, 1, true);

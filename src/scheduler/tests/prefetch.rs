@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::cell::{Cell, Function};
@@ -63,8 +64,16 @@ impl World {
 
     /// One of this caller.
     pub(super) fn submit_of(&mut self, caller: Key) {
+        self.submit_to(caller, None);
+    }
+
+    pub(super) fn submit_to(&mut self, caller: Key, group: Option<GroupKey>) {
         let (core, job): (_, Work) = (&mut self.state.core, job());
-        let task = core.submit(caller, Placing::default(), job, self.now);
+        let placing = Placing {
+            group,
+            ..Placing::default()
+        };
+        let task = core.submit(caller, placing, job, self.now);
         self.tasks.push(task);
     }
 
