@@ -9,9 +9,8 @@ use crate::shown::shows;
 use super::Pinned;
 use super::holders::Holder;
 use super::id::GroupId;
-use super::special::{self, Live};
+use super::special::{self, Live, Owner};
 use super::submissions::Posted;
-use super::turn::Owner;
 
 /// A message taken out of its group, borrowed from its turn.
 ///

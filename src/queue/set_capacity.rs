@@ -48,7 +48,7 @@ impl<T> Group<T> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         let change = Change::Capacity(checked(capacity.into())?);
-        self.pin.queue().change_holding(&self.pin, change, ());
+        self.pin.queue().change(&self.pin, change);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<T> Conversation<T> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         let change = Change::Capacity(checked(capacity.into())?);
-        self.pin.queue().change_holding(&self.pin, change, ());
+        self.pin.queue().change(&self.pin, change);
         Ok(())
     }
 

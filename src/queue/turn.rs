@@ -15,10 +15,7 @@ use super::batch::Batch;
 use super::delivery::Delivery;
 use super::id::GroupId;
 use super::shared::Shared;
-use super::special::{self, LIVE, Live};
-
-/// The queue of a turn: borrowed or owned.
-pub(super) type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
+use super::special::{self, LIVE, Live, Owner};
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///
