@@ -213,8 +213,6 @@ pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 pub(crate) use state::Observer;
 use state::State;
-#[cfg(feature = "futures")]
-pub use stream::{SendSink, TurnStream};
 pub use turn::Turn;
 
 // A queue holds its groups, and each of them leads to its queue.
