@@ -195,7 +195,7 @@ use crate::sync::{Arc, Ordering};
 pub use batch::{Batch, Completed};
 pub(crate) use bounds::bound_of;
 pub use builder::Builder;
-pub(crate) use capacity::{Capacity, Permits, checked};
+pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group};

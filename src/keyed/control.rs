@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
-use crate::queue::{Change, Group, GroupId, GroupRef, Pinned, checked, if_idle, own_capacity};
+use crate::queue::{Change, Group, GroupId, GroupRef, Pinned, if_idle, own_capacity};
 
 use super::Keyed;
 use super::map::find;
@@ -114,7 +114,7 @@ impl<K, T, S> Keyed<K, T, S> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`].
     pub fn capacity_each(self, capacity: impl Into<Limit>) -> Result<Self, OutOfRange> {
-        let capacity = checked(capacity.into())?;
+        let capacity = capacity.into().checked("capacity")?;
         self.queue().capacity.use_parts();
         let before = self.shards.made();
         self.shards.made.lock().2 = capacity;

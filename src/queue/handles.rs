@@ -124,7 +124,7 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Limit(limit.into().checked()?);
+        let change = Change::Limit(limit.into().checked("limit")?);
         self.pin.queue().change(&self.pin, change);
         Ok(())
     }

@@ -126,7 +126,7 @@ impl<T> Sink<T> for SendSink<'_, T> {
             let asked = self.asked.get_or_insert_with(|| conversation.reserve());
             let reserved = ready!(Pin::new(asked).poll(cx));
             self.asked = None;
-            self.given = Some(reserved.map_err(|error| refused(None, error.reason))?);
+            self.given = Some(reserved.map_err(|reason| refused(None, reason))?);
         }
         Poll::Ready(Ok(()))
     }
