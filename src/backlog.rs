@@ -170,7 +170,7 @@ impl<T: Item> Backlog<T> {
         limit: Limit,
         level: u8,
     ) -> Result<GroupKey, OutOfRange> {
-        let limit = limit.checked()?;
+        let limit = limit.checked("limit")?;
         self.order.lanes.add_group(lane);
         let key = self.groups.insert(Group::new(lane, limit, level));
         self.link(lane, key.index());
@@ -361,7 +361,7 @@ impl<T: Item> Backlog<T> {
     /// it does not exist any more.
     pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Option<Result<(), OutOfRange>> {
         self.change(group, |_, g| {
-            g.limit = limit.checked()?;
+            g.limit = limit.checked("limit")?;
             Ok(())
         })
     }

@@ -82,7 +82,7 @@
 //! # When the peer is gone
 //!
 //! - Its side has ended: [`Refused::PeerEnded`].
-//! - Its queue is closed: [`Refused::PeerGone`]. Ends, errors and timers still
+//! - Its queue is closed: [`Refused::Closed`]. Ends, errors and timers still
 //!   go into a closed queue while its readers drain it.
 //! - Its queue is dropped: its side has ended with an error of the code
 //!   [`Fault::GONE`], which this side receives.
@@ -147,8 +147,8 @@ use hub::Hub;
 use side::Talk;
 
 pub use event::{Event, Fault};
-pub use refuse::{BeginError, Refused};
-pub use side::{Endpoint, EndpointId, EndpointRef, Received, Standing};
+pub use refuse::Refused;
+pub use side::{Endpoint, EndpointId, EndpointRef, Received};
 pub use side_group::SideGroup;
 
 /// Dialogs with messages of one type, and their clock. See the [module](self).
@@ -176,13 +176,13 @@ impl<M: Send + 'static> Dialogs<M> {
     ///
     /// # Errors
     ///
-    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// [`Refused`] if one of the queues is closed, or the endpoint to be
     /// related to has ended and its group is gone.
     pub fn begin<'a>(
         &self,
         near: impl Into<SideGroup<'a, M>>,
         far: impl Into<SideGroup<'a, M>>,
-    ) -> Result<Endpoint<M>, BeginError> {
+    ) -> Result<Endpoint<M>, Refused> {
         let near = Talk::begin(&self.hub, [near.into(), far.into()])?;
         near.watch_queue();
         near.opposite().watch_queue();
@@ -193,13 +193,13 @@ impl<M: Send + 'static> Dialogs<M> {
     ///
     /// # Errors
     ///
-    /// [`BeginError`] if one of the queues is closed, or the endpoint to be
+    /// [`Refused`] if one of the queues is closed, or the endpoint to be
     /// related to has ended and its group is gone.
     pub fn pair<'a>(
         &self,
         near: impl Into<SideGroup<'a, M>>,
         far: impl Into<SideGroup<'a, M>>,
-    ) -> Result<(Endpoint<M>, Endpoint<M>), BeginError> {
+    ) -> Result<(Endpoint<M>, Endpoint<M>), Refused> {
         let near = self.begin(near, far)?;
         let far = near.opposite();
         Ok((near, Endpoint::own(far)))

@@ -56,10 +56,10 @@ mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use crate::error::Closed;
 use crate::limit::Limit;
 use crate::queue::{
     Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared,
@@ -271,7 +271,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         shard: Shard<'a, K, T>,
         hash: u64,
         key: &mut Option<K>,
-    ) -> Result<InShard<'a, K, T>, LaneError> {
+    ) -> Result<InShard<'a, K, T>, Closed> {
         if let Some(group) = find(&shard, hash, key.as_ref().expect(KEY)) {
             let group = GroupRef::clone(group);
             return Ok((group, shard, None));
@@ -280,10 +280,10 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         // An event of the queue, which may run wakers: under no lock. Dropped under none, also
         // if an `Eq` panics.
         let (limit, level, capacity) = self.shards.made();
-        let group = self.lane.add_group(limit, level)?;
+        let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
         if capacity != Limit::Unlimited {
             let change = Change::Capacity(capacity);
-            self.queue().change_holding(&group, change, ());
+            self.queue().change(&group, change);
         }
         let names = self.shards.names.get();
         let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));
@@ -299,38 +299,6 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         shard.insert_unique(hash, Entry { hash, key, group }, |entry| entry.hash);
         self.queue().keep();
         Ok((made, shard, None))
-    }
-
-    /// How many messages of a key wait. As with std's maps, `key` may be any borrowed form of
-    /// the key.
-    ///
-    /// ```
-    /// # use conversant::prelude::*;
-    /// let queue = Queue::new();
-    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
-    /// orders.send(String::from("anna"), 1)?;
-    /// assert_eq!((orders.waiting("anna"), orders.waiting("bert")), (1, 0));
-    /// orders.bump("anna", 200)?;
-    /// assert_eq!(orders.group("anna"), Some(queue.try_receive()?.group()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn waiting<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
-    where
-        K: Borrow<Q>,
-    {
-        self.find(key).map_or(0, |group| group.waiting_exactly())
-    }
-
-    fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupRef<T>>
-    where
-        K: Borrow<Q>,
-    {
-        let hash = self.hasher.hash_one(key);
-        let shard = self.shards.map(hash).lock();
-        let group = find(&shard, hash, key)?;
-        let idle = if_idle(group).is_some();
-        (!idle).then(|| GroupRef::clone(group))
     }
 }
 

@@ -124,7 +124,7 @@ pub struct Lanes<G> {
     lanes: Vec<Option<Box<Lane<G>>>>,
     ring: Ring,
     /// Turns that ever began.
-    begun: u64,
+    pub(crate) begun: u64,
     bypass: Bypass,
     /// Indices without a lane.
     free: Vec<u32>,
@@ -146,7 +146,7 @@ impl<G: Stands> Lanes<G> {
     /// units in use.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-        let lane = Some(Box::new(Lane::new(weight, cap.checked()?)));
+        let lane = Some(Box::new(Lane::new(weight, cap.checked("limit")?)));
         let index = self.free.pop().unwrap_or(self.lanes.len() as u32);
         OutOfRange::check("lanes", index + 1, 1, MAX_LANES)?;
         match self.lanes.get_mut(index as usize) {
@@ -212,11 +212,6 @@ impl<G: Stands> Lanes<G> {
     #[inline]
     pub fn has_eligible(&self) -> bool {
         !self.ring.is_empty()
-    }
-
-    /// How many turns have begun so far.
-    pub fn begun(&self) -> u64 {
-        self.begun
     }
 
     /// How many turns could begin now; counts no further than `most`.
@@ -326,14 +321,9 @@ impl<G: Stands> Lanes<G> {
         !std::mem::replace(&mut self.lane_mut(lane).counts, true)
     }
 
-    /// So many units were in use before they were counted. To be updated.
-    pub fn add_units(&mut self, lane: u32, units: u32) {
-        self.lane_mut(lane).in_use += units;
-    }
-
     /// Changes the cap. To be updated.
     pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
-        self.lane_mut(lane).cap = cap.checked()?;
+        self.lane_mut(lane).cap = cap.checked("limit")?;
         Ok(())
     }
 

@@ -24,10 +24,10 @@ impl Limit {
     /// One at a time.
     pub const SERIAL: Self = Self::AtMost(1);
 
-    /// The limit itself, if it is not above [`Limit::MAX`].
-    pub(crate) fn checked(self) -> Result<Self, OutOfRange> {
+    /// The limit itself, if it is not above [`Limit::MAX`]; `what` it limits.
+    pub(crate) fn checked(self, what: &'static str) -> Result<Self, OutOfRange> {
         if let Self::AtMost(n) = self {
-            OutOfRange::check("limit", n, 0, Self::MAX)?;
+            OutOfRange::check(what, n, 0, Self::MAX)?;
         }
         Ok(self)
     }

@@ -133,7 +133,7 @@ pub use self::view::{Counts, ResourceView, Snapshot, WaiterView};
 use self::wait_table::{Deferred, WaitTable};
 
 /// How many ancestors a resource may have.
-pub const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// What can be locked. The hierarchy comes from the names.
 ///

@@ -195,7 +195,7 @@ use crate::sync::{Arc, Ordering};
 pub use batch::{Batch, Completed};
 pub(crate) use bounds::bound_of;
 pub use builder::Builder;
-pub(crate) use capacity::{Capacity, Permits, checked};
+pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
 pub(crate) use handles::Change;
 pub use handles::{Conversation, Group};
@@ -213,8 +213,6 @@ pub(crate) use shared::{KEPT_IDLE, Shared};
 pub use snapshot::{Counts, GroupStatus, LaneStatus, Snapshot};
 pub(crate) use state::Observer;
 use state::State;
-#[cfg(feature = "futures")]
-pub use stream::{SendSink, TurnStream};
 pub use turn::Turn;
 
 // A queue holds its groups, and each of them leads to its queue.

@@ -57,7 +57,7 @@
 //!
 //! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
 //! scheduler has. A task that runs is never stopped; it may ask whether it
-//! [is cancelled](is_cancelled), and pass a [token](cancel_token) of that to threads that help
+//! [is cancelled](is_cancelled), and pass a [token](CancelToken::current) of that to threads that help
 //! it.
 //!
 //! # Borrowing
@@ -143,7 +143,7 @@ use crate::wait::{Op, Wait};
 pub use builder::Builder;
 pub use caller::{CallerOptions, OnFailure};
 pub use core::How;
-pub use current::{cancel_token, is_cancelled};
+pub use current::is_cancelled;
 pub use guards::{Hold, ShutdownAtEnd};
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Dialogs, Endpoint, Event, Fault, Received, Standing};
+use super::{Dialogs, Endpoint, Event, Fault, Received, Refused};
 use crate::limit::Limit;
 use crate::queue::Queue;
 use crate::sync::{explore, spawn};
@@ -52,7 +52,7 @@ fn an_error_against_a_timer() {
         let told = turn.next().unwrap().complete();
         assert!(matches!(told.event, Event::Error(_)));
         drop((told, turn));
-        assert_eq!(far.standing(), Standing::Ended);
+        assert_eq!(far.refusal(), Some(Refused::Ended));
         assert_nothing_left(&queue, &dialogs);
     });
 }

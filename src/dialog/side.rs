@@ -8,7 +8,6 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
-use crate::shown::says;
 use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
@@ -43,21 +42,12 @@ pub(super) struct Side {
 }
 
 impl State {
-    /// How far this side has come.
-    pub(super) fn standing(&self, side: usize) -> Standing {
-        match (self.sides[side].ended, self.sides[1 - side].ended) {
-            (true, _) => Standing::Ended,
-            (false, true) => Standing::PeerEnded,
-            (false, false) => Standing::Open,
-        }
-    }
-
     /// Why this side cannot send.
-    pub(super) fn refusal(&self, from: usize) -> Option<Refused> {
-        match self.standing(from) {
-            Standing::Open => None,
-            Standing::PeerEnded => Some(Refused::PeerEnded),
-            Standing::Ended => Some(Refused::Ended),
+    pub(super) fn refusal(&self, side: usize) -> Option<Refused> {
+        match (self.sides[side].ended, self.sides[1 - side].ended) {
+            (true, _) => Some(Refused::Ended),
+            (false, true) => Some(Refused::PeerEnded),
+            (false, false) => None,
         }
     }
 
@@ -94,24 +84,6 @@ impl fmt::Display for EndpointId {
         write!(f, "{}.{}", self.dialog, self.side)
     }
 }
-
-/// How far a side has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub enum Standing {
-    /// Both sides may send.
-    Open,
-    /// The peer has ended: this side may receive what was sent to it.
-    PeerEnded,
-    /// This side has ended.
-    Ended,
-}
-
-says!(Standing {
-    Self::Open => "open",
-    Self::PeerEnded => "the peer has ended",
-    Self::Ended => "ended",
-});
 
 /// One side of a dialog, without owning it: what an event says it came to.
 ///
@@ -158,10 +130,12 @@ impl<M: Send + 'static> EndpointRef<M> {
         self.talk.queues[1 - self.side].group()
     }
 
-    /// How far it has come. It may have gone on when this returns.
+    /// Why it cannot send, if one of the sides has ended: [`Refused::Ended`], or
+    /// [`Refused::PeerEnded`], when it may still receive what was sent to it. A side may end when
+    /// this returns.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.talk.state.lock().standing(self.side)
+    pub fn refusal(&self) -> Option<Refused> {
+        self.talk.state.lock().refusal(self.side)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::queue::{Conversation, Group, Lane};
 
-use super::refuse::BeginError;
+use super::refuse::Refused;
 use super::side::{Endpoint, EndpointRef, Received};
 
 /// Where a side of a dialog has its group: a new one of this lane, or one that
@@ -47,11 +47,11 @@ impl<'a, M: Send + 'static> From<&'a Endpoint<M>> for SideGroup<'a, M> {
 }
 
 impl<M: Send + 'static> SideGroup<'_, M> {
-    pub(super) fn conversation(&self) -> Result<Conversation<Received<M>>, BeginError> {
+    pub(super) fn conversation(&self) -> Result<Conversation<Received<M>>, Refused> {
         Ok(match self {
             Self::Own(lane) => lane.conversation()?,
             Self::In(group) => group.conversation()?,
-            Self::With(endpoint) => endpoint.queue().beside()?.ok_or(BeginError::Stale)?,
+            Self::With(endpoint) => endpoint.queue().beside()?.ok_or(Refused::Ended)?,
         })
     }
 }

@@ -27,7 +27,7 @@ use crate::timers::Timer;
 use super::event::{Event, Fault};
 use super::hub::Hub;
 use super::panics::Panics;
-use super::refuse::BeginError;
+use super::refuse::Refused;
 use super::side::{EndpointRef, Received, Side, State, Talk};
 use super::side_group::SideGroup;
 
@@ -36,10 +36,10 @@ impl<M: Send + 'static> Talk<M> {
     pub(super) fn begin(
         hub: &Arc<Hub<EndpointRef<M>>>,
         [near, far]: [SideGroup<'_, M>; 2],
-    ) -> Result<EndpointRef<M>, BeginError> {
+    ) -> Result<EndpointRef<M>, Refused> {
         let queue = |side: SideGroup<'_, M>| {
             let conversation = side.conversation()?;
-            Ok::<_, BeginError>(QueueSide::new(conversation, Received::is_wanted))
+            Ok::<_, Refused>(QueueSide::new(conversation, Received::is_wanted))
         };
         let queues = [queue(near)?, queue(far)?];
         let fresh = Side {

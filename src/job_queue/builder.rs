@@ -97,7 +97,7 @@ impl<K: Ord, J> Builder<K, J> {
     /// [`OutOfRange`] if the limit or the capacity is above [`Limit::MAX`], or the
     /// attempts are 0.
     pub fn build(self) -> Result<JobQueue<K, J>, OutOfRange> {
-        let limit = self.group_limit.checked()?;
+        let limit = self.group_limit.checked("limit")?;
         let jobs = Jobs::new(limit, self.retry.checked()?);
         let capacity = Capacity::under_a_lock(self.capacity)?;
         let shared = Shared::new(jobs, self.lease, self.on_dropped, capacity);

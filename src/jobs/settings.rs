@@ -13,7 +13,7 @@ use super::{JobId, Jobs, Name, Refused, Scope};
 impl<K, J> Jobs<K, J> {
     /// Sets a limit. What runs above it runs on, and is a debt.
     pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
-        let limit = limit.checked()?;
+        let limit = limit.checked("limit")?;
         let part = match scope {
             Scope::Queue => {
                 self.limit = limit;

@@ -1,44 +1,51 @@
-//! Control of one key: limit, level, capacity, poison; and the key of a group.
+//! From a key to its group, and back; a capacity for each key.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 
-use crate::error::{OutOfRange, Stale};
+use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
-use crate::queue::{Change, GroupId, GroupRef, LaneError, checked, own_capacity};
+use crate::queue::{Change, Group, GroupId, GroupRef, Pinned, if_idle, own_capacity};
 
 use super::Keyed;
 use super::map::find;
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// The group of a key, if it has outstanding messages. Use it for operations on groups by
-    /// name, such as [`Queue::receive_from`](crate::queue::Queue::receive_from).
+    /// name, such as [`Queue::receive_from`](crate::queue::Queue::receive_from) and
+    /// [`Queue::drain`](crate::queue::Queue::drain). As with std's maps, `key` may be any
+    /// borrowed form of the key.
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// let queue = Queue::builder().attempts(1).build()?;
+    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.send(String::from("anna"), "bad")?;
+    /// orders.send(String::from("anna"), "good")?;
+    /// queue.try_receive()?.next().expect("the first").give_back();
+    /// let anna = orders.group("anna").expect("two messages wait");
+    /// assert_eq!(queue.take_failed(anna)?, Some("bad"));
+    /// assert_eq!(queue.drain(anna)?, ["good"]);
+    /// // Nothing of hers is left.
+    /// assert_eq!(orders.group("anna"), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn group<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
     where
         K: Borrow<Q>,
     {
-        let group = self.find(key)?;
-        Some(self.queue().id(group.key()))
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shards.map(hash).lock();
+        let group = find(&shard, hash, key)?;
+        let idle = if_idle(group).is_some();
+        (!idle).then(|| self.queue().id(group.key()))
     }
 
-    /// Bumps the group of a key, like [`Group::bump`](crate::queue::Group::bump).
-    ///
-    /// # Errors
-    ///
-    /// [`Stale`] if the key has no outstanding messages.
-    pub fn bump<Q: Hash + Eq + ?Sized>(&self, key: &Q, level: u8) -> Result<(), Stale>
-    where
-        K: Borrow<Q>,
-    {
-        let group = self.find(key).ok_or(Stale)?;
-        self.queue().bump(&group, level);
-        Ok(())
-    }
-
-    /// Changes how many messages of a key may be in flight at once; 0 is a pause. The key need
-    /// not have outstanding messages. The limit is remembered until it is set back to the
-    /// common one: a group that differs is kept beside the [idle](Self::keep_idle) ones.
+    /// A handle of a key's group: to pause it, to bump it, to change its limit, its level or its
+    /// capacity. Makes the group if the key has none. What is changed is remembered until it is
+    /// set back to what is common to all keys: a group that differs is kept beside the
+    /// [idle](Self::keep_idle) ones, and so is one of which a handle lives.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;
@@ -46,118 +53,44 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # use conversant::queue::Queue;
     /// let queue = Queue::new();
     /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?).keep_keys();
-    /// orders.set_limit("anna", 0)?;
+    /// orders.handle("anna")?.set_limit(0)?;
     /// orders.send("anna", 1)?;
     /// orders.send("bert", 2)?;
     /// let turn = queue.try_receive()?;
     /// assert_eq!(orders.key_of(turn.group()), Some("bert"));
     /// assert!(queue.try_receive().is_err());
-    /// orders.set_limit("anna", 1)?;
+    /// orders.handle("anna")?.set_limit(1)?;
     /// assert_eq!(queue.try_receive()?.next().map(|one| one.complete()), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`LaneError`] if the limit is above [`Limit::MAX`], or the key has no group and
-    /// the queue is closed.
-    pub fn set_limit(&self, key: K, limit: impl Into<Limit>) -> Result<(), LaneError> {
-        self.change(key, Change::Limit(limit.into().checked()?))
-    }
-
-    /// Changes the level of the key's group when it is not bumped. Remembered, like
-    /// [`set_limit`](Self::set_limit).
-    ///
-    /// # Errors
-    ///
-    /// [`LaneError`] if the key has no group and the queue is closed.
-    pub fn set_level(&self, key: K, level: u8) -> Result<(), LaneError> {
-        self.change(key, Change::Level(level))
-    }
-
-    /// Changes how many messages of a key may wait; see
-    /// [`Conversation::set_capacity`](crate::queue::Conversation::set_capacity). Remembered,
-    /// like [`set_limit`](Self::set_limit). [`capacity_each`](Self::capacity_each) sets one for
-    /// all keys.
-    ///
-    /// # Errors
-    ///
-    /// [`LaneError`] if the capacity is above [`Limit::MAX`], or the key has no group and
-    /// the queue is closed.
-    pub fn set_capacity(&self, key: K, capacity: impl Into<Limit>) -> Result<(), LaneError> {
-        self.change(key, Change::Capacity(checked(capacity.into())?))
-    }
-
-    /// How many messages of a key may wait.
-    #[must_use]
-    pub fn capacity<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Limit
-    where
-        K: Borrow<Q>,
-    {
-        let hash = self.hasher.hash_one(key);
-        let shard = self.shards.map(hash).lock();
-        let known = find(&shard, hash, key).map(|group| own_capacity(group));
-        known.unwrap_or_else(|| self.shards.made().2)
-    }
-
-    /// Like [`Queue::resume`](crate::queue::Queue::resume); false too if the key has no
-    /// outstanding messages.
-    pub fn resume<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
-        let group = self.find(key);
-        group.is_some_and(|group| self.queue().resume(group.key()) == Ok(true))
-    }
-
-    /// Like [`Queue::drain`](crate::queue::Queue::drain): what waits of a key, in order.
-    pub fn drain<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<T>
-    where
-        K: Borrow<Q>,
-    {
-        let group = self.find(key);
-        let drained = group.and_then(|group| self.queue().drain(group.key()).ok());
-        drained.unwrap_or_default()
-    }
-
-    /// Like [`Queue::take_failed`](crate::queue::Queue::take_failed): the message that poisoned
-    /// the group of a key, if one did.
-    ///
-    /// ```
-    /// # use conversant::prelude::*;
-    /// let queue = Queue::builder().attempts(1).build()?;
-    /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
-    /// orders.send("anna", "bad")?;
-    /// orders.send("anna", "good")?;
-    /// queue.try_receive()?.next().expect("the first").give_back();
-    /// assert_eq!(orders.take_failed("anna"), Some("bad"));
-    /// assert_eq!(orders.drain("anna"), ["good"]);
-    /// // Nothing of hers is left.
-    /// assert_eq!((orders.take_failed("anna"), orders.resume("anna")), (None, false));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn take_failed<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<T>
-    where
-        K: Borrow<Q>,
-    {
-        self.queue().take_failed(self.find(key)?.key()).ok()?
-    }
-
-    fn change(&self, key: K, change: Change) -> Result<(), LaneError> {
+    /// [`Closed`] if the key has no group and the queue is closed.
+    pub fn handle(&self, key: K) -> Result<Group<T>, Closed> {
         let hash = self.hasher.hash_one(&key);
-        let (mut key, shard) = (Some(key), self.shards.map(hash).lock());
-        let (group, shard, _unneeded) = self.group_of(shard, hash, &mut key)?;
-        // The shard is unlocked within the event, before any waker runs.
-        self.queue().change_holding(&group, change, shard);
+        // What is left of the key is dropped under no lock.
+        let mut key = Some(key);
+        let pin = self.pin(hash, &mut key)?;
+        Ok(Group { pin })
+    }
+
+    /// Finds or makes the group of a key, unless the queue is closed. The user's `Eq` may panic.
+    pub(super) fn pin(&self, hash: u64, key: &mut Option<K>) -> Result<Pinned<T>, Closed> {
+        let shard = self.shards.map(hash).lock();
+        let (group, shard, unneeded) = self.group_of(shard, hash, key)?;
+        // The map has a pin while its shard is locked.
+        let pin = group.pin(&mut group.lock()).expect("the map has a pin");
+        drop(shard);
+        drop(unneeded);
         self.queue().trim(true);
-        Ok(())
+        Ok(pin)
     }
 }
 
 impl<K, T, S> Keyed<K, T, S> {
     /// Lets at most `capacity` messages of each key wait: a customer who is not served leaves
-    /// room in the queue for all others. [`set_capacity`](Self::set_capacity) sets another
-    /// capacity for one key.
+    /// room in the queue for all others. By its [`handle`](Self::handle) one key gets another.
     ///
     /// ```
     /// use conversant::keyed::Keyed;
@@ -181,7 +114,7 @@ impl<K, T, S> Keyed<K, T, S> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`].
     pub fn capacity_each(self, capacity: impl Into<Limit>) -> Result<Self, OutOfRange> {
-        let capacity = checked(capacity.into())?;
+        let capacity = capacity.into().checked("capacity")?;
         self.queue().capacity.use_parts();
         let before = self.shards.made();
         self.shards.made.lock().2 = capacity;
@@ -194,7 +127,7 @@ impl<K, T, S> Keyed<K, T, S> {
             drop(map);
             for group in like {
                 let change = Change::Capacity(capacity);
-                self.queue().change_holding(&group, change, ());
+                self.queue().change(&group, change);
             }
         }
         Ok(self)

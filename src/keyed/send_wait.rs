@@ -69,17 +69,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
     /// Finds or makes the group of the key, unless the queue is closed. The user's `Eq` may
     /// panic.
     fn find(&mut self) {
-        if self.group.is_some() {
-            return;
+        if self.group.is_none() {
+            self.group = self.keyed.pin(self.hash, &mut self.key).ok();
         }
-        let (keyed, hash) = (self.keyed, self.hash);
-        let shard = keyed.shards.map(hash).lock();
-        if let Ok((group, shard, unneeded)) = keyed.group_of(shard, hash, &mut self.key) {
-            // The map has a pin while its shard is locked.
-            self.group = group.pin(&mut group.lock());
-            drop(shard);
-            drop(unneeded);
-        }
-        keyed.queue().trim(true);
     }
 }

@@ -215,7 +215,7 @@ impl Direct {
         self.core.set_cap(index, cap).unwrap();
         if cap != Limit::Unlimited && self.core.count_units(index) {
             let units = after.lane_in_flight(lane) as u32;
-            self.core.add_units(index, units);
+            self.core.lane_mut(index).in_use += units;
         }
         self.core.update(index);
     }

@@ -28,7 +28,7 @@ pub enum LockError<K> {
     Deadlock(Arc<Deadlock<K>>),
     /// The table is closed.
     Closed,
-    /// The resource has more than [`MAX_DEPTH`](super::MAX_DEPTH) ancestors.
+    /// The resource has more than 64 ancestors.
     TooDeep,
     /// The resource is its own parent, or another ancestor of its own.
     OwnAncestor,

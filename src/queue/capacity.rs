@@ -61,7 +61,7 @@ impl Capacity {
 
     fn cached_from(least: u32, capacity: Limit) -> Result<Self, OutOfRange> {
         let mut bounded = None;
-        if let Limit::AtMost(most) = checked(capacity)? {
+        if let Limit::AtMost(most) = capacity.checked("capacity")? {
             bounded = Some(Box::new((PermitCache::new(most, least), Holders::new())));
         }
         let parts = AtomicBool::new(false);
@@ -230,14 +230,6 @@ impl Capacity {
     pub(super) fn is_own(&self) -> bool {
         self.holders().is_some_and(Holders::is_own)
     }
-}
-
-/// A capacity, checked to be in range.
-pub(crate) fn checked(capacity: Limit) -> Result<Limit, OutOfRange> {
-    if let Limit::AtMost(most) = capacity {
-        OutOfRange::check("capacity", most, 0, Limit::MAX)?;
-    }
-    Ok(capacity)
 }
 
 /// More messages than there can be permits are more than any capacity.

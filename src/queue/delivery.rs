@@ -1,22 +1,16 @@
 //! Deliveries: messages taken out of their group, until they are completed or given back.
 
-use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use crate::group::{BARE, CAPPED, Phase, Taken};
 use crate::shown::shows;
-use crate::sync::Arc;
 
 use super::Pinned;
 use super::holders::Holder;
 use super::id::GroupId;
-use super::shared::Shared;
-use super::special::{self, Live};
+use super::special::{self, Live, Owner};
 use super::submissions::Posted;
-
-/// The queue of a turn: borrowed or owned.
-pub(super) type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 /// A message taken out of its group, borrowed from its turn.
 ///

@@ -1,7 +1,7 @@
 //! Groups and conversations: the handles of senders.
 
 use crate::error::{Closed, OutOfRange, Stale};
-use crate::group::{BUMPED, GroupKey, KeepsGroups, Pin};
+use crate::group::{BUMPED, KeepsGroups, Pin};
 use crate::lanes::Standing;
 use crate::limit::Limit;
 use crate::ready::Age;
@@ -53,7 +53,11 @@ impl<T> Queue<T> {
         group: GroupId,
         f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
     ) -> Result<R, Stale> {
-        self.shared().by_key(self.shared().key(group)?, f)
+        let key = self.shared().key(group)?;
+        self.shared().with_state(|state| {
+            let group = state.groups.get(key).ok_or(Stale)?;
+            Ok(f(state, &group))
+        })
     }
 
     /// Not inlined: inlined beside sends it makes them slower.
@@ -72,7 +76,7 @@ impl<T> Queue<T> {
 /// A handle: clones are the same group. A group lives until its last handle and conversation are
 /// gone and no message of it waits or is in flight.
 pub struct Group<T> {
-    pub(super) pin: Pinned<T>,
+    pub(crate) pin: Pinned<T>,
 }
 
 impl<T> Clone for Group<T> {
@@ -110,8 +114,7 @@ impl<T> Group<T> {
 
     /// Changes the group's level when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        let (shared, change) = (self.pin.queue(), Change::Level(level));
-        shared.change_holding(&self.pin, change, ());
+        self.pin.queue().change(&self.pin, Change::Level(level));
     }
 
     /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
@@ -121,8 +124,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let (shared, change) = (self.pin.queue(), Change::Limit(limit.into().checked()?));
-        shared.change_holding(&self.pin, change, ());
+        let change = Change::Limit(limit.into().checked("limit")?);
+        self.pin.queue().change(&self.pin, change);
         Ok(())
     }
 
@@ -192,19 +195,6 @@ impl<T> Conversation<T> {
     }
 }
 
-impl<T> Shared<T> {
-    pub(super) fn by_key<R>(
-        &self,
-        key: GroupKey,
-        f: impl FnOnce(&mut State<T>, &GroupRef<T>) -> R,
-    ) -> Result<R, Stale> {
-        self.with_state(|state| {
-            let group = state.groups.get(key).ok_or(Stale)?;
-            Ok(f(state, &group))
-        })
-    }
-}
-
 impl<T> KeepsGroups<T> for Shared<T> {
     /// After its last pin is gone, a group ends with its last message.
     #[cold]
@@ -224,29 +214,25 @@ pub(crate) enum Change {
 }
 
 impl<T> Shared<T> {
-    /// Changes a group. `held`, a lock, is dropped after the change, before any waker runs.
-    pub(crate) fn change_holding<H>(&self, group: &GroupRef<T>, change: Change, held: H) {
+    pub(crate) fn change(&self, group: &GroupRef<T>, change: Change) {
         if let Change::Capacity(_) = change {
             self.capacity.use_parts();
         }
-        let (paused, changed) = self.with_state(|state| {
-            let _held = held;
-            self.change_group(state, group, |_, mailbox| {
-                let paused = Change::Limit(Limit::AtMost(0));
-                let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
-                let mut changed = Changed::No;
-                match change {
-                    Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
-                    Change::Level(level) => {
-                        self.submissions.mix();
-                        mailbox.lane = Standing::new(mailbox.lane.key(), level);
-                    }
-                    Change::Capacity(capacity) => {
-                        changed = bounds::change(mailbox, group.waiting(), capacity);
-                    }
+        let (paused, changed) = self.with_group(group, |_, mailbox| {
+            let paused = Change::Limit(Limit::AtMost(0));
+            let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
+            let mut changed = Changed::No;
+            match change {
+                Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
+                Change::Level(level) => {
+                    self.submissions.mix();
+                    mailbox.lane = Standing::new(mailbox.lane.key(), level);
                 }
-                ((pauses.then(|| mailbox.tag()), changed), Age::Same)
-            })
+                Change::Capacity(capacity) => {
+                    changed = bounds::change(mailbox, group.waiting(), capacity);
+                }
+            }
+            ((pauses.then(|| mailbox.tag()), changed), Age::Same)
         });
         changed.finish();
         if let Some(tag) = paused {

@@ -104,7 +104,7 @@ impl<T> Lane<T> {
             let mut mailbox = self.shared().lock_group(state, &group);
             mailbox.flags |= CAPPED;
             let units = mailbox.units(state.is_claimed(&mailbox));
-            state.lanes.add_units(self.key().index(), units);
+            state.lanes.lane_mut(self.key().index()).in_use += units;
         }
     }
 
@@ -113,7 +113,7 @@ impl<T> Lane<T> {
         let shared = self.shared();
         shared.with_state(|state| {
             state.open()?;
-            let limit = limit.checked()?;
+            let limit = limit.checked("limit")?;
             let lane = state.lanes.lane(self.key().index());
             let mut flags: Flags = 0;
             if lane.counts {

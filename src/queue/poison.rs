@@ -106,7 +106,8 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn take_failed(&self, group: GroupId) -> Result<Option<T>, Stale> {
-        self.shared().take_failed(self.shared().key(group)?)
+        let shared = self.shared();
+        self.by_name(group, |state, group| shared.take_failed(state, group))
     }
 }
 
@@ -180,7 +181,8 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn resume(&self, group: GroupId) -> Result<bool, Stale> {
-        self.shared().resume(self.shared().key(group)?)
+        let shared = self.shared();
+        self.by_name(group, |state, group| shared.go_on(state, group))
     }
 
     /// Takes out all waiting messages of a group, in order, and lets the group go on.
@@ -189,7 +191,8 @@ impl<T> Queue<T> {
     ///
     /// [`Stale`] if the group is gone.
     pub fn drain(&self, group: GroupId) -> Result<Vec<T>, Stale> {
-        self.shared().drain(self.shared().key(group)?)
+        let shared = self.shared();
+        self.by_name(group, |state, group| shared.take_all(state, group))
     }
 
     /// Sets the time, since an origin of your choice, and ends each
@@ -245,26 +248,16 @@ impl<T> Timed for Queue<T> {
 }
 
 impl<T> Shared<T> {
-    pub(crate) fn take_failed(&self, group: GroupKey) -> Result<Option<T>, Stale> {
-        self.by_key(group, |state, group| {
-            let place = state.suspended.poison(group.key())?.place;
-            self.change_group(state, group, |state, mailbox| {
-                let Some(failed) = group.take_failed(mailbox, place) else {
-                    return (None, Age::Same);
-                };
-                self.free(state, 1);
-                let (_, age) = state.go_on(group, mailbox);
-                (Some(failed.message), age)
-            })
+    fn take_failed(&self, state: &mut State<T>, group: &GroupRef<T>) -> Option<T> {
+        let place = state.suspended.poison(group.key())?.place;
+        self.change_group(state, group, |state, mailbox| {
+            let Some(failed) = group.take_failed(mailbox, place) else {
+                return (None, Age::Same);
+            };
+            self.free(state, 1);
+            let (_, age) = state.go_on(group, mailbox);
+            (Some(failed.message), age)
         })
-    }
-
-    pub(crate) fn resume(&self, group: GroupKey) -> Result<bool, Stale> {
-        self.by_key(group, |state, group| self.go_on(state, group))
-    }
-
-    pub(crate) fn drain(&self, group: GroupKey) -> Result<Vec<T>, Stale> {
-        self.by_key(group, |state, group| self.take_all(state, group))
     }
 
     fn go_on(&self, state: &mut State<T>, group: &GroupRef<T>) -> bool {

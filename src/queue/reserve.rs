@@ -18,14 +18,7 @@ pub struct Reserved<'a, T> {
 }
 
 pub(super) type Reserving<'a, T> =
-    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendError<()>>>;
-
-impl SendError<()> {
-    fn of_nothing(reason: SendReason) -> Self {
-        let message = ();
-        Self { message, reason }
-    }
-}
+    Sending<'a, &'a Conversation<T>, (), Result<Reserved<'a, T>, SendReason>>;
 
 impl<T> Conversation<T> {
     /// Waits until there is room for a message in the group, its lane and the queue, and
@@ -46,13 +39,13 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] if the queue is closed, before or meanwhile, or the calling
+    /// [`SendReason`] if the queue is closed, before or meanwhile, or the calling
     /// thread may not wait for it.
     pub fn reserve(&self) -> Wait<Reserving<'_, T>> {
         let capacity = &self.pin.queue().capacity;
         let mut steps = Steps::new(
-            |by: &Self, (), granted| by.keep(granted).map_err(SendError::of_nothing),
-            |(), reason| Err(SendError::of_nothing(reason)),
+            |by: &Self, (), granted| by.keep(granted),
+            |(), reason| Err(reason),
         );
         steps.bound = |to, which| bound_of(&to.pin, which);
         Sending::wait(capacity, 1, (self, ()), steps)

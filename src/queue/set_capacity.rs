@@ -4,7 +4,6 @@ use crate::error::OutOfRange;
 use crate::group::of_bound;
 use crate::limit::Limit;
 
-use super::capacity::checked;
 use super::handles::{Change, Conversation, Group};
 use super::lane::Lane;
 use super::observers::own_capacity;
@@ -21,7 +20,7 @@ impl<T> Lane<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let capacity = checked(capacity.into())?;
+        let capacity = capacity.into().checked("capacity")?;
         self.shared().capacity.use_parts();
         let changed = self
             .shared()
@@ -47,8 +46,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Capacity(checked(capacity.into())?);
-        self.pin.queue().change_holding(&self.pin, change, ());
+        let change = Change::Capacity(capacity.into().checked("capacity")?);
+        self.pin.queue().change(&self.pin, change);
         Ok(())
     }
 
@@ -110,8 +109,8 @@ impl<T> Conversation<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Capacity(checked(capacity.into())?);
-        self.pin.queue().change_holding(&self.pin, change, ());
+        let change = Change::Capacity(capacity.into().checked("capacity")?);
+        self.pin.queue().change(&self.pin, change);
         Ok(())
     }
 

@@ -277,7 +277,7 @@ pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
     Counts {
         groups: state.groups.len(),
         eligible: state.lanes.eligible(usize::MAX) as u64,
-        turns: state.lanes.begun(),
+        turns: state.lanes.begun,
         failed: shared.failures.get(),
         dropped: shared.dropped.get(),
         poisoned,

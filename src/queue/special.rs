@@ -2,6 +2,7 @@
 //! `delivery`, with every rule, under the policy lock and the group's. And the state of a live
 //! turn.
 
+use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use crate::group::{
@@ -19,6 +20,9 @@ use super::holders::Holder;
 use super::shared::Shared;
 use super::state::State;
 use super::{GroupRef, Pinned};
+
+/// The queue of a turn: borrowed or owned.
+pub(super) type Owner<'q, T> = Cow<'q, Arc<Shared<T>>>;
 
 pub(super) struct Live<T> {
     /// `None` once the turn has ended, which it does before it is dropped.

@@ -6,7 +6,6 @@ use std::task::{Context, Poll, ready};
 use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
 
-use crate::shown::shows;
 use crate::wait::Wait;
 
 use super::Queue;
@@ -16,9 +15,8 @@ use super::refuse::{SendError, SendReason};
 use super::reserve::{Reserved, Reserving};
 use super::turn::Turn;
 
-/// The turns of a queue, one after the other. See [`Queue::turns`].
-#[must_use = "a stream does nothing until it is polled"]
-pub struct TurnStream<'q, T> {
+/// The turns of a queue, one after the other.
+struct TurnStream<'q, T> {
     queue: &'q Queue<T>,
     /// `None` once it has ended.
     receive: Option<Wait<Receiving<'q, T, Turn<'q, T>>>>,
@@ -52,7 +50,7 @@ impl<T> Queue<T> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn turns(&self) -> TurnStream<'_, T> {
+    pub fn turns(&self) -> impl FusedStream<Item = Turn<'_, T>> + Unpin {
         TurnStream {
             queue: self,
             receive: Some(self.receive_one()),
@@ -79,9 +77,8 @@ impl<T> FusedStream for TurnStream<'_, T> {
     }
 }
 
-/// A conversation as a sink, which sends when the queue has room. See [`Conversation::sink`].
-#[must_use = "a sink does nothing until it is polled"]
-pub struct SendSink<'a, T> {
+/// A conversation as a sink, which sends when the queue has room.
+struct SendSink<'a, T> {
     conversation: &'a Conversation<T>,
     asked: Option<Wait<Reserving<'a, T>>>,
     given: Option<Reserved<'a, T>>,
@@ -91,7 +88,7 @@ impl<T> Conversation<T> {
     /// The conversation as a sink. It is ready when there is room in the group, its lane and
     /// the queue, and then [keeps](Self::reserve) the room until a message is sent or the sink
     /// is dropped. A sent message is in the queue at once: flushing and closing do nothing and
-    /// never wait.
+    /// never wait. An error has the message, if there is one yet.
     ///
     /// A message that is sent without waiting until the sink is ready may be refused as
     /// [`Full`](SendReason::Full), [`GroupFull`](SendReason::GroupFull) or
@@ -111,7 +108,7 @@ impl<T> Conversation<T> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn sink(&self) -> SendSink<'_, T> {
+    pub fn sink(&self) -> impl Sink<T, Error = SendError<Option<T>>> + Unpin {
         SendSink {
             conversation: self,
             asked: None,
@@ -120,7 +117,6 @@ impl<T> Conversation<T> {
     }
 }
 
-/// The error has the message, if there is one yet.
 impl<T> Sink<T> for SendSink<'_, T> {
     type Error = SendError<Option<T>>;
 
@@ -130,7 +126,7 @@ impl<T> Sink<T> for SendSink<'_, T> {
             let asked = self.asked.get_or_insert_with(|| conversation.reserve());
             let reserved = ready!(Pin::new(asked).poll(cx));
             self.asked = None;
-            self.given = Some(reserved.map_err(|error| refused(None, error.reason))?);
+            self.given = Some(reserved.map_err(|reason| refused(None, reason))?);
         }
         Poll::Ready(Ok(()))
     }
@@ -155,7 +151,3 @@ impl<T> Sink<T> for SendSink<'_, T> {
 fn refused<T>(message: Option<T>, reason: SendReason) -> SendError<Option<T>> {
     SendError { message, reason }
 }
-
-shows!([T] TurnStream<'_, T>, |turns| ended: turns.receive.is_none());
-
-shows!([T] SendSink<'_, T>, |sink| is_ready: sink.given.is_some());

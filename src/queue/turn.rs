@@ -12,10 +12,10 @@ use crate::sync::Arc;
 
 use super::GroupRef;
 use super::batch::Batch;
-use super::delivery::{Delivery, Owner};
+use super::delivery::Delivery;
 use super::id::GroupId;
 use super::shared::Shared;
-use super::special::{self, LIVE, Live};
+use super::special::{self, LIVE, Live, Owner};
 
 /// The exclusive right to receive from one group, until it is dropped.
 ///

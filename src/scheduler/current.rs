@@ -51,7 +51,7 @@ impl Drop for Working {
 /// Whether the task that the calling thread runs has been cancelled since it began:
 /// by [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. A task that
 /// takes long looks now and then, and ends early. Outside of tasks it gives false: threads that
-/// help the task look at its [token](cancel_token), of which this is the answer.
+/// help the task look at its [token](CancelToken::current), of which this is the answer.
 ///
 /// The task ends as what it returns says; what is cancelled before it begins never runs,
 /// and a future that was cancelled is dropped where it awaits next.
@@ -77,36 +77,38 @@ pub fn is_cancelled() -> bool {
     with_token(CancelToken::is_cancelled).unwrap_or(false)
 }
 
-/// A token of the task that the calling thread runs, by which other threads too see whether it
-/// was [cancelled](is_cancelled), for as long as they keep it. `None` outside of tasks.
-///
-/// Cost: the first time that a task asks, the scheduler's lock and a block of memory; a future
-/// whenever it goes on. Else a look at a flag.
-///
-/// ```
-/// use conversant::scheduler::{CallerOptions, Scheduler, cancel_token};
-///
-/// let scheduler = Scheduler::builder().workers(1).build()?;
-/// let caller = scheduler.caller("main", CallerOptions::default())?;
-/// let (begun, begins) = std::sync::mpsc::channel();
-/// let mut task = caller.exec(move || {
-///     let token = cancel_token().ok_or("no task")?;
-///     let helper = std::thread::spawn(move || {
-///         while !token.is_cancelled() {
-///             std::thread::yield_now();
-///         }
-///     });
-///     begun.send(()).map_err(|_| "nobody waits")?;
-///     helper.join().map_err(|_| "it panicked")
-/// })?;
-/// begins.recv()?;
-/// task.cancel();
-/// assert_eq!(task.outcome().wait()?.verdict.ok(), Some(()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use]
-pub fn cancel_token() -> Option<CancelToken> {
-    with_token(CancelToken::clone)
+impl CancelToken {
+    /// A token of the task that the calling thread runs, by which other threads too see whether it
+    /// was [cancelled](is_cancelled), for as long as they keep it. `None` outside of tasks.
+    ///
+    /// Cost: the first time that a task asks, the scheduler's lock and a block of memory; a future
+    /// whenever it goes on. Else a look at a flag.
+    ///
+    /// ```
+    /// use conversant::scheduler::{CallerOptions, CancelToken, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().workers(1).build()?;
+    /// let caller = scheduler.caller("main", CallerOptions::default())?;
+    /// let (begun, begins) = std::sync::mpsc::channel();
+    /// let mut task = caller.exec(move || {
+    ///     let token = CancelToken::current().ok_or("no task")?;
+    ///     let helper = std::thread::spawn(move || {
+    ///         while !token.is_cancelled() {
+    ///             std::thread::yield_now();
+    ///         }
+    ///     });
+    ///     begun.send(()).map_err(|_| "nobody waits")?;
+    ///     helper.join().map_err(|_| "it panicked")
+    /// })?;
+    /// begins.recv()?;
+    /// task.cancel();
+    /// assert_eq!(task.outcome().wait()?.verdict.ok(), Some(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        with_token(Self::clone)
+    }
 }
 
 fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {

@@ -17,7 +17,7 @@ use crate::sync::{Arc, AtomicBool};
 use super::outcome::TaskId;
 use super::task_state::seat;
 
-/// Tells whether a task was cancelled; see [`cancel_token`](super::cancel_token). A clone tells
+/// Tells whether a task was cancelled; see [`current`](Self::current). A clone tells
 /// of the same task.
 #[derive(Clone)]
 pub struct CancelToken(Arc<AtomicBool>);

@@ -9,9 +9,7 @@ mod talk;
 
 use std::time::Duration;
 
-use conversant::dialog::{
-    BeginError, Dialogs, Endpoint, Event, Fault, Received, Refused, Standing,
-};
+use conversant::dialog::{Dialogs, Endpoint, Event, Fault, Received, Refused};
 use conversant::error::Stale;
 use conversant::limit::Limit;
 use conversant::queue::{Detached, Lane, NoMore, NoTurn, Queue};

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use conversant::dialog::{
-    Dialogs, Endpoint, EndpointId, EndpointRef, Event, Fault, Received, Standing,
+    Dialogs, Endpoint, EndpointId, EndpointRef, Event, Fault, Received, Refused,
 };
 use conversant::queue::{Delivery, Lane, Queue};
 
@@ -175,7 +175,7 @@ fn a_waker_may_call_its_dialog() {
         let both = (a.clone(), b.clone());
         let waker = Waker::from(Arc::new(Calls(move || {
             for endpoint in [&both.0, &both.1] {
-                _ = endpoint.standing();
+                _ = endpoint.refusal();
                 _ = endpoint.send(7);
                 _ = endpoint.set_timer(Duration::from_secs(9));
                 _ = endpoint.clear_timer();
@@ -201,7 +201,7 @@ fn a_waker_may_panic_and_the_side_has_ended_all_the_same() {
     let mut receive = far.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     a.end().unwrap();
-    assert_eq!((a.standing(), holds(&near)), (Standing::Ended, NOTHING));
+    assert_eq!((a.refusal(), holds(&near)), (Some(Refused::Ended), NOTHING));
     let (_, quiet) = Bell::new();
     assert!(poll(&mut receive, &quiet).is_ready());
     drop((receive, b));
@@ -215,7 +215,7 @@ struct Clings(Option<EndpointRef<Clings>>, bool);
 impl Drop for Clings {
     fn drop(&mut self) {
         if let Some(endpoint) = self.0.take() {
-            _ = endpoint.standing();
+            _ = endpoint.refusal();
             _ = endpoint.send(Clings(None, false));
             _ = endpoint.end();
             assert!(!self.1, "on purpose");
@@ -282,7 +282,7 @@ fn a_queue_dropped_at_once_with_the_end() {
                 a.end().unwrap();
             }
         });
-        assert_eq!(b.standing(), Standing::Ended);
+        assert_eq!(b.refusal(), Some(Refused::Ended));
         drop(a);
         assert!(dialogs.is_empty());
         assert_eq!(holds(&near), NOTHING);

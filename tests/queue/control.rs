@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
-use conversant::error::Stale;
+use conversant::error::{Closed, Stale};
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
-use conversant::queue::{Group, LaneError, NoMore, NoTurn, Queue, Why};
+use conversant::queue::{Group, NoMore, NoTurn, Queue, Why};
 
 use crate::queue_support::{Bell, plain, poll, serve, take};
 
@@ -125,7 +125,7 @@ fn the_failed_message_comes_out_and_the_others_go_on() {
 fn a_key_is_paused_before_and_after_it_has_messages() {
     let queue = Queue::new();
     let orders = keyed(&queue).keep_idle(0);
-    orders.set_limit("anna", 0).unwrap();
+    orders.handle("anna").unwrap().set_limit(0).unwrap();
     assert_eq!((orders.len(), orders.group(&"anna")), (0, None));
     for n in 0..200 {
         // What is idle goes for these, but not what was changed.
@@ -136,22 +136,19 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
     }
     orders.send("anna", 1).unwrap();
     assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
-    orders.set_limit("anna", 1).unwrap();
+    orders.handle("anna").unwrap().set_limit(1).unwrap();
     assert_eq!(serve(&queue), [1]);
     assert_eq!((orders.len(), queue.counts().groups), (0, 0));
-    orders.set_level("anna", 200).unwrap();
+    orders.handle("anna").unwrap().set_level(200);
     orders.send("bert", 2).unwrap();
     orders.send("anna", 3).unwrap();
     assert_eq!(serve(&queue), [3, 2]);
     assert_eq!((orders.len(), queue.counts().groups), (0, 1));
-    orders.set_level("anna", 100).unwrap();
+    orders.handle("anna").unwrap().set_level(100);
     assert_eq!((orders.len(), queue.counts().groups), (0, 0));
-    assert!(matches!(
-        orders.set_limit("anna", TOO_MUCH),
-        Err(LaneError::OutOfRange(_))
-    ));
+    assert!(orders.handle("anna").unwrap().set_limit(TOO_MUCH).is_err());
     queue.close();
-    assert_eq!(orders.set_limit("anna", 0), Err(LaneError::Closed));
+    assert_eq!(orders.handle("carl").err(), Some(Closed));
 }
 
 #[test]
@@ -224,7 +221,7 @@ impl Wake for Caller {
     fn wake(self: Arc<Self>) {
         let orders = self.0.lock().unwrap().take();
         if let Some(orders) = orders {
-            assert_eq!(orders.waiting(&"anna"), 1);
+            assert_eq!(orders.handle("anna").unwrap().waiting(), 1);
         }
     }
 }
@@ -233,13 +230,13 @@ impl Wake for Caller {
 fn who_is_woken_by_a_change_may_call() {
     let queue = Queue::new();
     let orders = Arc::new(keyed(&queue));
-    orders.set_limit("anna", 0).unwrap();
+    orders.handle("anna").unwrap().set_limit(0).unwrap();
     orders.send("anna", 9).unwrap();
     let caller = Arc::new(Caller(Mutex::new(Some(orders.clone()))));
     let waker = Waker::from(caller.clone());
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
-    orders.set_limit("anna", 1).unwrap();
+    orders.handle("anna").unwrap().set_limit(1).unwrap();
     assert!(caller.0.lock().unwrap().is_none(), "it was woken");
     drop(wait);
     assert_eq!(serve(&queue), [9]);
@@ -310,9 +307,9 @@ fn each_handle_tells_its_capacity() {
 fn a_key_tells_its_capacity() {
     let queue = Queue::new();
     let keyed = keyed(&queue).capacity_each(5).unwrap();
-    let told = || ["anna", "bert"].map(|key| keyed.capacity(key));
+    let told = || ["anna", "bert"].map(|key| keyed.handle(key).unwrap().capacity());
     assert_eq!(told(), [5, 5].map(Limit::AtMost));
-    keyed.set_capacity("anna", 0).unwrap();
+    keyed.handle("anna").unwrap().set_capacity(0).unwrap();
     // An idle group that differs is kept.
     assert_eq!(keyed.len(), 0);
     assert_eq!(told(), [0, 5].map(Limit::AtMost));
@@ -325,33 +322,30 @@ fn a_poisoned_key_goes_on_by_key() {
     let queue = Queue::builder().attempts(1).build().unwrap();
     let keyed = keyed(&queue);
     let fail = || drop(queue.try_receive().unwrap().next().unwrap());
+    let group = |key| keyed.group(&key);
+    let resume = |key| group(key).map(|group| queue.resume(group).unwrap());
+    let take_failed = |key| group(key).map(|group| queue.take_failed(group).unwrap());
     // Nothing of the key is there.
-    assert!(!keyed.resume("anna"));
-    assert_eq!(
-        (keyed.take_failed("anna"), keyed.drain("anna")),
-        (None, vec![])
-    );
+    assert_eq!(group("anna"), None);
     for n in 1..=3 {
         keyed.send("anna", n).unwrap();
     }
     keyed.send("bert", 4).unwrap();
-    assert!(!keyed.resume("anna"));
-    assert_eq!(keyed.take_failed("anna"), None);
+    assert_eq!(
+        (resume("anna"), take_failed("anna")),
+        (Some(false), Some(None))
+    );
     fail();
-    assert_eq!(keyed.take_failed("bert"), None);
+    assert_eq!(take_failed("bert"), Some(None));
     assert_eq!(serve(&queue), [4]);
-    assert!(keyed.resume("anna"));
+    assert_eq!(resume("anna"), Some(true));
     fail();
-    assert_eq!(keyed.take_failed("anna"), Some(1));
+    assert_eq!(take_failed("anna"), Some(Some(1)));
     fail();
-    assert_eq!(keyed.drain("anna"), [2, 3]);
+    assert_eq!(queue.drain(group("anna").unwrap()), Ok(vec![2, 3]));
     assert!(queue.poisoned().is_empty());
     // Idle, but kept.
-    assert!(!keyed.resume("anna"));
-    assert_eq!(
-        (keyed.take_failed("anna"), keyed.drain("anna")),
-        (None, vec![])
-    );
+    assert_eq!(group("anna"), None);
     keyed.send("anna", 5).unwrap();
     assert_eq!(serve(&queue), [5]);
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use conversant::error::Stale;
 use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::queue::{LaneError, NoTurn, Queue, SendReason};
@@ -57,10 +56,8 @@ fn keys_are_served_side_by_side_and_in_order() {
             orders.send(key, (key, n)).unwrap();
         }
     }
-    assert_eq!(
-        (orders.len(), orders.waiting(&"a"), orders.waiting(&"c")),
-        (2, 3, 0)
-    );
+    let waiting = |key| orders.handle(key).unwrap().waiting();
+    assert_eq!((orders.len(), waiting("a"), waiting("c")), (2, 3, 0));
     let (mut first, mut second) = (queue.try_receive().unwrap(), queue.try_receive().unwrap());
     assert_eq!(*first.next().unwrap(), ("a", 0));
     assert_eq!(*second.next().unwrap(), ("b", 0));
@@ -81,10 +78,11 @@ fn a_bump_is_for_a_key_that_is_there() {
     for key in ["a", "b", "c"] {
         orders.send(key, key).unwrap();
     }
-    orders.bump(&"c", 1).unwrap();
-    assert_eq!(orders.bump(&"d", 1), Err(Stale));
+    let bump = |key| orders.group(&key).map(|group| queue.bump(group, 1));
+    assert_eq!(bump("c"), Some(Ok(())));
+    assert_eq!(bump("d"), None);
     assert_eq!(served(&queue), ["c", "a", "b"]);
-    assert_eq!(orders.bump(&"c", 1), Err(Stale));
+    assert_eq!(bump("c"), None);
 }
 
 #[test]
@@ -215,7 +213,7 @@ fn a_panicking_eq_sends_nothing_and_breaks_nothing() {
     assert!(catch_unwind(AssertUnwindSafe(|| orders.send(Fickle(1), 2))).is_err());
     PANICS.set(false);
     orders.send(Fickle(1), 3).unwrap();
-    assert_eq!(orders.waiting(&Fickle(1)), 2);
+    assert_eq!(orders.handle(Fickle(1)).unwrap().waiting(), 2);
     PANICS.set(true);
     // Forgetting asks nobody.
     assert_eq!(served(&queue), [1, 3]);
@@ -297,7 +295,7 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     orders.send(key(), 2).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     orders.send_in(key(), 0, 3).unwrap();
-    orders.set_limit(key(), 1).unwrap();
+    drop(orders.handle(key()).unwrap());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
     assert_eq!(served(&queue), [1, 2, 3]);
     // An idle group is kept with its key until somebody counts.
@@ -307,7 +305,7 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     orders.send(key(), 4).unwrap();
     PANICS.set(true);
     for change in [
-        &(|| orders.set_limit(key(), 1).is_ok()) as &dyn Fn() -> bool,
+        &(|| orders.handle(key()).is_ok()) as &dyn Fn() -> bool,
         &|| orders.send_in(key(), 0, 5).is_ok(),
         &|| orders.send(key(), 5).is_ok(),
     ] {

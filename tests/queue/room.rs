@@ -22,28 +22,30 @@ use conversant::wait::{Wait, WaitCounts};
 use queue_support::{Bell, conversation, poll, serve, take};
 
 /// A send that waits, polled by hand, with its bell.
-struct Waiting<'a, O, M, S> {
-    wait: Wait<Sending<'a, O, M, Result<S, SendError<M>>>>,
+struct Waiting<'a, O, M, S, E = SendError<M>> {
+    wait: Wait<Sending<'a, O, M, Result<S, E>>>,
     bell: Arc<Bell>,
     waker: Waker,
 }
 
-impl<'a, O, M, S> Waiting<'a, O, M, S> {
-    fn of(wait: Wait<Sending<'a, O, M, Result<S, SendError<M>>>>) -> Self {
+impl<'a, O, M, S, E> Waiting<'a, O, M, S, E> {
+    fn of(wait: Wait<Sending<'a, O, M, Result<S, E>>>) -> Self {
         let (bell, waker) = Bell::new();
         let mut waiting = Self { wait, bell, waker };
         assert!(waiting.poll().is_pending());
         waiting
     }
 
-    fn poll(&mut self) -> Poll<Result<S, SendError<M>>> {
+    fn poll(&mut self) -> Poll<Result<S, E>> {
         poll(&mut self.wait, &self.waker)
     }
 
     fn is_sent(&mut self) -> bool {
         matches!(self.poll(), Poll::Ready(Ok(_)))
     }
+}
 
+impl<O, M, S> Waiting<'_, O, M, S> {
     /// What it was refused for, with the message.
     fn refused(&mut self) -> (M, SendReason) {
         match self.poll() {
@@ -65,7 +67,7 @@ fn all<T>(conversation: &Conversation<T>, messages: impl IntoIterator<Item = T>)
     Waiting::of(conversation.send_all_wait(messages))
 }
 
-fn rings<O, M, S, const N: usize>(waiting: [&Waiting<'_, O, M, S>; N]) -> [usize; N] {
+fn rings<O, M, S, E, const N: usize>(waiting: [&Waiting<'_, O, M, S, E>; N]) -> [usize; N] {
     waiting.map(|w| w.bell.rings())
 }
 

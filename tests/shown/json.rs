@@ -65,7 +65,7 @@ fn a_dialog() {
     let lane = queue.lane(1, 1).unwrap();
     let (near, far) = Dialogs::new().pair(&lane, &lane).unwrap();
     near.end().unwrap();
-    let told = to_value([near.standing(), far.standing()]).unwrap();
+    let told = to_value([near.refusal(), far.refusal()]).unwrap();
     assert_eq!(told, json!(["Ended", "PeerEnded"]));
     let id = json!({ "dialog": far.id().dialog(), "side": 1 });
     assert_eq!(to_value(far.id()).unwrap(), id);

@@ -41,10 +41,11 @@ fn how_far_a_dialog_has_come() {
     let queue = Queue::<Received<()>>::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let (near, far) = Dialogs::new().pair(&lane, &lane).unwrap();
-    let said = || [&near, &far].map(|side| side.standing().to_string());
-    assert_eq!(said(), ["open", "open"]);
+    let said = || [&near, &far].map(|side| side.refusal().map(|why| why.to_string()));
+    assert_eq!(said(), [None, None]);
     near.end().unwrap();
-    assert_eq!(said(), ["ended", "the peer has ended"]);
+    let [of_near, of_far] = ["this side of the dialog has ended", "the peer has ended"];
+    assert_eq!(said(), [of_near, of_far].map(|why| Some(why.into())));
     assert_eq!(near.id().to_string(), format!("{}.0", near.id().dialog()));
 }
 

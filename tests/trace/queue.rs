@@ -51,8 +51,8 @@ fn a_bump_is_told_if_it_changes_something() {
 
     let keyed = Keyed::new(lane);
     keyed.send("anna", 2).unwrap();
-    keyed.bump(&"anna", 8).unwrap();
     let anna = keyed.group(&"anna").unwrap();
+    queue.bump(anna, 8).unwrap();
     assert_eq!(recorder.heard(), [bumped(anna, 0, 8)]);
 }
 
@@ -157,7 +157,7 @@ fn no_lock_is_held() {
         _ = by_key.group(&"anna");
     });
     all(&queue, &conversation);
-    keyed.set_limit("anna", 0).unwrap();
+    keyed.handle("anna").unwrap().set_limit(0).unwrap();
     assert_eq!(recorder.heard().len(), 5);
     assert_eq!(free.load(Relaxed), 5);
 }

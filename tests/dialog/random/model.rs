@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conversant::dialog::Standing;
+use conversant::dialog::Refused;
 
 /// A side: its dialog, and which of the two.
 pub(crate) type SideId = (usize, usize);
@@ -170,12 +170,12 @@ impl Model {
         self.dialogs.iter().filter(live).count()
     }
 
-    pub(crate) fn standing(&self, (dialog, side): SideId) -> Standing {
+    pub(crate) fn refusal(&self, (dialog, side): SideId) -> Option<Refused> {
         let sides = &self.dialogs[dialog];
         match (sides[side].phase, sides[1 - side].phase) {
-            (Phase::Ended, _) => Standing::Ended,
-            (_, Phase::Ended) => Standing::PeerEnded,
-            (Phase::Open, _) => Standing::Open,
+            (Phase::Ended, _) => Some(Refused::Ended),
+            (_, Phase::Ended) => Some(Refused::PeerEnded),
+            (Phase::Open, _) => None,
         }
     }
 

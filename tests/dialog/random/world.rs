@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conversant::dialog::{
-    Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, SideGroup, Standing,
+    Dialogs, Endpoint, EndpointRef, Event, Fault, Received, Refused, SideGroup,
 };
 use conversant::limit::Limit;
 use conversant::queue::{Delivery, Detached, Group, Lane, NoMore, NoTurn, Queue, Why};
@@ -118,7 +118,7 @@ impl World {
             match refused.reason {
                 Refused::Ended => No::Ended,
                 Refused::PeerEnded => No::PeerEnded,
-                Refused::PeerGone => No::PeerGone,
+                Refused::Closed => No::PeerGone,
                 Refused::Full => No::Full,
             }
         });
@@ -272,7 +272,7 @@ impl World {
         assert_eq!(self.dialogs.len(), self.model.live());
         for (dialog, sides) in self.sides.iter().enumerate() {
             for (side, endpoint) in sides.iter().enumerate() {
-                assert_eq!(endpoint.standing(), self.model.standing((dialog, side)));
+                assert_eq!(endpoint.refusal(), self.model.refusal((dialog, side)));
             }
         }
         for (n, queue) in self.queues.iter().enumerate() {
@@ -301,7 +301,7 @@ impl World {
         assert!(self.dialogs.is_empty());
         assert_eq!(self.dialogs.advance(self.now), None);
         for side in self.sides.iter().flatten() {
-            assert_eq!(side.standing(), Standing::Ended);
+            assert_eq!(side.refusal(), Some(Refused::Ended));
         }
         drop(self.shared);
         for queue in self.queues.iter().flatten() {

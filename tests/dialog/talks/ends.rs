@@ -32,8 +32,8 @@ fn after_end_sending_is_an_error_that_returns_the_message() {
         ("vain", Refused::PeerEnded)
     );
     assert_eq!(
-        (near.standing(), far.standing()),
-        (Standing::Ended, Standing::PeerEnded)
+        (near.refusal(), far.refusal()),
+        (Some(Refused::Ended), Some(Refused::PeerEnded))
     );
 }
 
@@ -56,10 +56,10 @@ fn a_half_closed_side_receives_what_was_sent_and_then_the_end_in_order() {
     near.send("a").unwrap();
     near.send("b").unwrap();
     near.end().unwrap();
-    assert_eq!(far.standing(), Standing::PeerEnded);
+    assert_eq!(far.refusal(), Some(Refused::PeerEnded));
     assert_eq!(events(&world.far), [Message("a"), Message("b"), End]);
     // The end was let go of: the far side has ended too.
-    assert_eq!(far.standing(), Standing::Ended);
+    assert_eq!(far.refusal(), Some(Refused::Ended));
     assert!(world.is_clean());
 }
 
@@ -70,11 +70,11 @@ fn who_holds_the_end_holds_the_side_open() {
     near.end().unwrap();
     let end = next(&world.far).unwrap();
     assert_eq!(
-        (world.dialogs.len(), far.standing()),
-        (1, Standing::PeerEnded)
+        (world.dialogs.len(), far.refusal()),
+        (1, Some(Refused::PeerEnded))
     );
     drop(end);
-    assert_eq!(far.standing(), Standing::Ended);
+    assert_eq!(far.refusal(), Some(Refused::Ended));
     assert!(world.is_clean());
 }
 

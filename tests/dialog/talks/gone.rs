@@ -17,7 +17,7 @@ fn a_stale_handle_is_an_error_and_never_another_dialog() {
     assert_eq!(stale.end(), Err(Stale));
     assert_eq!(stale.set_timer(Duration::ZERO), Err(Stale));
     assert_eq!(world.near.bump(group, 200), Err(Stale));
-    assert_eq!(near.standing(), Standing::Open);
+    assert_eq!(near.refusal(), None);
 }
 
 #[test]
@@ -27,10 +27,7 @@ fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
     near.send("a").unwrap();
     world.far.close();
     let refused = near.send("late").unwrap_err();
-    assert_eq!(
-        (refused.message, refused.reason),
-        ("late", Refused::PeerGone)
-    );
+    assert_eq!((refused.message, refused.reason), ("late", Refused::Closed));
     far.send("x").unwrap();
     assert_eq!(events(&world.near), [Message("x")]);
     near.end().unwrap();
@@ -43,7 +40,7 @@ fn closing_a_queue_refuses_messages_and_lets_the_end_through() {
     assert_eq!(world.far.receive().wait().err(), Some(NoMore::Drained));
     assert!(world.is_clean());
     let begun = world.dialogs.begin(&world.near_lane, &world.far_lane);
-    assert_eq!(begun.err(), Some(BeginError::Closed));
+    assert_eq!(begun.err(), Some(Refused::Closed));
     assert!(world.is_clean());
 }
 
@@ -57,7 +54,7 @@ fn the_end_of_a_dialog_with_a_closed_queue_that_is_drained_is_the_end_of_both_si
             true => near.end_with(fault(1)).unwrap(),
             false => near.end().unwrap(),
         }
-        assert_eq!(far.standing(), Standing::Ended);
+        assert_eq!(far.refusal(), Some(Refused::Ended));
         assert_eq!(world.far.receive().wait().err(), Some(NoMore::Drained));
         assert!(world.is_clean());
     }
@@ -95,7 +92,7 @@ fn dropping_the_peers_queue_is_an_error_that_is_received() {
     far.send("x").unwrap();
     far.set_timer(Duration::ZERO).unwrap();
     drop(gone);
-    assert_eq!(far.standing(), Standing::Ended);
+    assert_eq!(far.refusal(), Some(Refused::Ended));
     assert_eq!(near.send("late").unwrap_err().reason, Refused::PeerEnded);
     let error = next(&queue).unwrap();
     let Error(fault) = &error.event else {
@@ -140,7 +137,7 @@ fn an_endpoint_dropped_inside_a_handler() {
     let a = turn.next().unwrap();
     // The turn of its own group is live, and its own delivery in flight.
     drop(far);
-    assert_eq!(near.standing(), Standing::PeerEnded);
+    assert_eq!(near.refusal(), Some(Refused::PeerEnded));
     assert!(a.endpoint().send("answer").is_err());
     a.complete();
     assert!(turn.next().is_none());
@@ -155,7 +152,7 @@ fn a_detached_endpoint_ends_with_the_dialog_only() {
     let (near, far) = world.pair();
     let far = far.detach();
     near.send("a").unwrap();
-    assert_eq!(far.standing(), Standing::Open);
+    assert_eq!(far.refusal(), None);
     assert_eq!(events(&world.far), [Message("a")]);
     drop(near);
     drop(far);

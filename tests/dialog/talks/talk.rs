@@ -115,7 +115,7 @@ fn a_dialog_begins_in_the_group_of_an_endpoint() {
     events(&world.far);
     assert!(world.is_clean());
     let begun = world.dialogs.begin(&world.near_lane, &stale);
-    assert_eq!(begun.err(), Some(BeginError::Stale));
+    assert_eq!(begun.err(), Some(Refused::Ended));
     assert!(world.is_clean());
 }
 
@@ -176,8 +176,8 @@ fn both_sides_in_one_queue() {
     assert_eq!(events(&queue), [Message("to far"), Message("to near")]);
     drop(queue);
     assert_eq!(
-        (near.standing(), far.standing()),
-        (Standing::Ended, Standing::Ended)
+        (near.refusal(), far.refusal()),
+        (Some(Refused::Ended), Some(Refused::Ended))
     );
     assert!(dialogs.is_empty());
 }

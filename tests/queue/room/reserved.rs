@@ -55,7 +55,7 @@ fn a_closed_queue_takes_no_message_and_has_the_room_back() {
     assert_eq!((refused.message, refused.reason), (1, SendReason::Closed));
     assert_eq!(queue.available_permits(), Some(1));
     let refused = conversation.reserve().wait().unwrap_err();
-    assert_eq!(refused.reason, SendReason::Closed);
+    assert_eq!(refused, SendReason::Closed);
 }
 
 #[test]

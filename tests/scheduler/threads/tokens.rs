@@ -3,9 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use conversant::scheduler::{
-    Caller, CallerOptions, CancelToken, How, Place, Task, cancel_token, is_cancelled,
-};
+use conversant::scheduler::{Caller, CallerOptions, CancelToken, How, Place, Task, is_cancelled};
 
 use crate::threads::stage::{Held, Job, end, finishes, one_caller, until};
 
@@ -13,10 +11,10 @@ use crate::threads::stage::{Held, Job, end, finishes, one_caller, until};
 fn ends_by_its_helper(caller: &Caller) -> (Task<CancelToken, ()>, Receiver<CancelToken>) {
     let (says, told) = channel();
     let task = caller.exec(move || {
-        let token = cancel_token().unwrap();
+        let token = CancelToken::current().unwrap();
         let helps = token.clone();
         let helper = thread::spawn(move || {
-            assert!(cancel_token().is_none() && !is_cancelled());
+            assert!(CancelToken::current().is_none() && !is_cancelled());
             while !helps.is_cancelled() {
                 thread::yield_now();
             }
@@ -32,7 +30,7 @@ fn ends_by_its_helper(caller: &Caller) -> (Task<CancelToken, ()>, Receiver<Cance
 #[test]
 fn a_thread_that_helps_a_task_sees_its_cancel() {
     finishes(|| {
-        assert!(cancel_token().is_none());
+        assert!(CancelToken::current().is_none());
         for how in 0..4 {
             let (scheduler, caller) = one_caller(2);
             let other = scheduler.caller("other", CallerOptions::default()).unwrap();
@@ -59,7 +57,7 @@ fn a_thread_that_helps_a_task_sees_its_cancel() {
 fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
-        let gives = || Ok::<_, ()>(cancel_token().unwrap());
+        let gives = || Ok::<_, ()>(CancelToken::current().unwrap());
         // Several that one worker takes at once, and one after the other.
         let hold = scheduler.hold();
         let tasks: Vec<_> = (0..40).map(|_| caller.exec(gives).unwrap()).collect();
@@ -87,7 +85,7 @@ fn asks_after(caller: &Caller, meanwhile: impl FnOnce(&Task<bool, ()>)) -> Optio
     let task = caller.exec(move || {
         begun.send(()).unwrap();
         goes.recv().unwrap();
-        Ok(cancel_token().unwrap().is_cancelled())
+        Ok(CancelToken::current().unwrap().is_cancelled())
     });
     let mut task = task.unwrap();
     begins.recv().unwrap();
@@ -129,9 +127,9 @@ fn a_future_has_one_token_and_is_told_where_it_awaits() {
         let (last, lasts) = (second.task, second.go);
         let future: Job = caller
             .spawn(async move {
-                says.send(cancel_token().unwrap()).unwrap();
+                says.send(CancelToken::current().unwrap()).unwrap();
                 task.await.map_err(|error| error.to_string())?;
-                says.send(cancel_token().unwrap()).unwrap();
+                says.send(CancelToken::current().unwrap()).unwrap();
                 last.await.map_err(|error| error.to_string())?;
                 Ok(1)
             })
@@ -160,7 +158,7 @@ fn a_future_that_is_polled_sees_its_cancel() {
         let (says, told) = channel();
         let task: Job = caller
             .spawn(async move {
-                says.send(cancel_token().unwrap()).unwrap();
+                says.send(CancelToken::current().unwrap()).unwrap();
                 until(is_cancelled);
                 Ok(1)
             })

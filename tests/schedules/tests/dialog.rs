@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conversant_schedules::dialog::{Dialogs, Endpoint, Event, Fault, Received, Standing};
+use conversant_schedules::dialog::{Dialogs, Endpoint, Event, Fault, Received, Refused};
 use conversant_schedules::limit::Limit;
 use conversant_schedules::queue::{Lane, Queue};
 use shuttle::thread;
@@ -145,7 +145,7 @@ fn a_dropped_queue_against_sends_and_ends() {
         let ringer = thread::spawn(move || _ = rung.set_timer(Duration::ZERO));
         _ = near.send(1);
         schedules::join([dropper, ringer]);
-        assert_eq!(peer.standing(), Standing::Ended);
+        assert_eq!(peer.refusal(), Some(Refused::Ended));
         let mut turn = queue.try_receive().unwrap();
         let told = turn.next().unwrap().complete();
         assert!(matches!(told.event, Event::Error(_) | Event::End));
