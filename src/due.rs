@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::shown::shows;
 use crate::sync::WakeArc as Arc;
-use crate::wait::{Op, Spare, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
 /// Who waits for an earlier date, and the next one that is known.
 #[derive(Debug, Default)]
@@ -154,7 +154,7 @@ impl<T: Timed> Op for NextDue<'_, T> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
         let Self { timed, known, .. } = *self;
         let ticket = &mut self.ticket;
-        look_twice(cx, |current, spare| {
+        look_twice(cx, |current, cloned| {
             let mut looked = None;
             let mut old = None;
             timed.with_dates(&mut |next, dates| {
@@ -164,11 +164,11 @@ impl<T: Timed> Op for NextDue<'_, T> {
                     return;
                 }
                 dates.last = next;
-                if dates.waiters.enqueue((), ticket, current, spare) {
+                if dates.waiters.enqueue((), ticket, current, cloned) {
                     looked = Some(Poll::Pending);
                 }
             });
-            drop(old.map(Spare::from));
+            drop(old.map(ClonedWaker::from));
             looked
         })
     }
@@ -178,7 +178,7 @@ impl<T: Timed> Op for NextDue<'_, T> {
         let ticket = &mut self.ticket;
         self.timed
             .with_dates(&mut |_, dates| old = dates.waiters.withdraw(ticket));
-        drop(old.map(Spare::from));
+        drop(old.map(ClonedWaker::from));
     }
 }
 

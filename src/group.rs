@@ -44,7 +44,7 @@ mod tail;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
-use crate::lanes::{LaneKey, Standing};
+use crate::lanes::{LaneKey, LaneLevel};
 use crate::limit::Limit;
 use crate::ready::Position;
 use crate::slab::Key;
@@ -96,7 +96,7 @@ pub(crate) struct Mailbox<T> {
     plain: Fifo<T>,
     pub(crate) phase: Phase,
     pub(crate) flags: Flags,
-    pub(crate) lane: Standing,
+    pub(crate) lane: LaneLevel,
     /// Counted references.
     refs: u32,
     /// The number of the first plain message, its lower half: the first of all
@@ -230,7 +230,7 @@ impl<T> Mailbox<T> {
         let mut mailbox = Self {
             phase: Phase::Idle,
             flags,
-            lane: Standing::new(lane, level),
+            lane: LaneLevel::new(lane, level),
             refs: 0,
             next: 1,
             ticket: 0,

@@ -19,8 +19,8 @@
 //! where little changes (`Home::count_claim`, `count_gone`, a push behind others); none compares
 //! keys. A job that should be in an order and is not
 //! yet, and a group that should have a front and has none, are noted as dirty; the
-//! next claim inserts them (`update_lines`). So the user's `Ord` runs in `push`,
-//! `update_lines` and `why`, and where a claim asks for the first of a line: before anything
+//! next claim inserts them (`update_orders`). So the user's `Ord` runs in `push`,
+//! `update_orders` and `why`, and where a claim asks for the first of a line: before anything
 //! has changed, or in between two whole changes.
 //!
 //! # Invariants
@@ -298,7 +298,7 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Inserts all that is dirty. The user's `Ord` runs here; if it panics,
     /// the one it ran for stays dirty, and nothing else is lost.
     #[inline(always)]
-    fn update_lines(&mut self) {
+    fn update_orders(&mut self) {
         if self.dirty.is_empty() {
             return;
         }
@@ -323,8 +323,8 @@ impl<K: Ord, J> Jobs<K, J> {
             self.updated += 1;
             return;
         };
-        let line = &mut self.tenants.by_index_mut(tenant).expect(PINNED).line;
-        let mut line = line.passing(&self.jobs);
+        let claimable = &mut self.tenants.by_index_mut(tenant).expect(PINNED).claimable;
+        let mut claimable = claimable.passing(&self.jobs);
         while let Some(&Dirty::Group(at)) = self.dirty.get(self.updated) {
             if let Some(group) = self.groups.by_index_mut(at) {
                 if group.tenant != tenant {
@@ -333,7 +333,7 @@ impl<K: Ord, J> Jobs<K, J> {
                 if group.lacks_front()
                     && let Some(first) = group.order.head(&self.jobs, compare)
                 {
-                    line.pass(&mut group.order, first, compare);
+                    claimable.pass(&mut group.order, first, compare);
                     group.front = first;
                 }
                 group.dirty = false;
@@ -379,8 +379,8 @@ impl<K: Ord, J> Jobs<K, J> {
                 return InOrder::Group(position);
             }
         }
-        let line = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).line);
-        InOrder::Line(rank.position(&self.jobs, line))
+        let claimable = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).claimable);
+        InOrder::Tenant(rank.position(&self.jobs, claimable))
     }
 }
 

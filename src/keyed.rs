@@ -70,7 +70,7 @@ use crate::ready::STANDING_LEVEL;
 use crate::shown::shows;
 use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size};
 
-use map::{Entry, KeyMap, Made, find, take_idle};
+use map::{Entry, KeyMap, NewGroup, find, take_idle};
 use names::{Names, Tables};
 
 /// A power of two.
@@ -105,7 +105,7 @@ struct Shards<K, T> {
     queue: crate::sync::Arc<Shared<T>>,
     /// None unless the keys are kept.
     names: OnceLock<Box<dyn Names<K>>>,
-    made: Mutex<Made>,
+    made: Mutex<NewGroup>,
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
@@ -314,7 +314,7 @@ impl<K, T> Shards<K, T> {
         &self.maps[(hash >> 32) as usize % SHARDS].0
     }
 
-    fn made(&self) -> Made {
+    fn made(&self) -> NewGroup {
         *self.made.lock()
     }
 

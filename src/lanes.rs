@@ -16,7 +16,7 @@
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
 
-mod standing;
+mod lane_level;
 mod tiered;
 mod turn;
 
@@ -25,20 +25,20 @@ pub(crate) mod tests;
 
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Entry, Line, Position, Stands};
+use crate::ready::{Entry, Position, ReadyItem, ReadyQueue};
 use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
 use crate::slab::NO_INDEX;
 
-use standing::MAX_LANES;
+use lane_level::MAX_LANES;
 use tiered::Tiered;
 
-pub use standing::{LaneKey, Standing};
+pub use lane_level::{LaneKey, LaneLevel};
 
 /// A lane, as its owner may see it. One line has what each turn changes.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lane<G> {
-    line: Line<G>,
+    ready: ReadyQueue<G>,
     pub(crate) cap: Limit,
     /// It has, or had, a cap: units are counted.
     pub(crate) counts: bool,
@@ -56,10 +56,10 @@ pub struct Lane<G> {
     tiered: Option<Box<Tiered<G>>>,
 }
 
-impl<G: Stands> Lane<G> {
+impl<G: ReadyItem> Lane<G> {
     fn new(weight: u32, cap: Limit) -> Self {
         Self {
-            line: Line::default(),
+            ready: ReadyQueue::default(),
             cap,
             counts: cap != Limit::Unlimited,
             in_use: 0,
@@ -83,7 +83,7 @@ impl<G: Stands> Lane<G> {
     /// counted there is no cap.
     #[inline]
     fn is_spent(&self) -> bool {
-        self.line.is_empty() || self.counts && !self.has_room()
+        self.ready.is_empty() || self.counts && !self.has_room()
     }
 
     /// Whether the cap has room for one more.
@@ -101,17 +101,17 @@ impl<G: Stands> Lane<G> {
     }
 
     /// The line of a tier, if there is one.
-    fn line_of(&mut self, tier: u32) -> Option<&mut Line<G>> {
+    fn ready_of(&mut self, tier: u32) -> Option<&mut ReadyQueue<G>> {
         match &mut self.tiered {
             Some(tiered) if tiered.front != tier => tiered.parked.get_mut(&tier),
-            _ => Some(&mut self.line),
+            _ => Some(&mut self.ready),
         }
     }
 
-    fn line_or_new(&mut self, tier: u32) -> &mut Line<G> {
+    fn line_or_new(&mut self, tier: u32) -> &mut ReadyQueue<G> {
         match &mut self.tiered {
             Some(tiered) if tiered.front != tier => tiered.parked.entry(tier).or_default(),
-            _ => &mut self.line,
+            _ => &mut self.ready,
         }
     }
 }
@@ -130,7 +130,7 @@ pub struct Lanes<G> {
     free: Vec<u32>,
 }
 
-impl<G: Stands> Lanes<G> {
+impl<G: ReadyItem> Lanes<G> {
     /// No lane.
     pub fn new(bypass: Bypass) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl<G: Stands> Lanes<G> {
         let mut sum = 0;
         for lane in self.ring.iter(&self.lanes) {
             let lane = self.lane(lane);
-            sum += lane.line.len().min(lane.cap.room(lane.in_use) as usize);
+            sum += lane.ready.len().min(lane.cap.room(lane.in_use) as usize);
             if sum >= most {
                 return most;
             }
@@ -232,11 +232,11 @@ impl<G: Stands> Lanes<G> {
     #[inline]
     pub fn push_run(&mut self, lane: u32, entries: &mut [Entry<G>]) {
         let l = self.lane_mut(lane);
-        let line = match l.tiered {
-            None => &mut l.line,
+        let ready = match l.tiered {
+            None => &mut l.ready,
             Some(_) => l.line_or_new(0),
         };
-        line.push_run(entries);
+        ready.push_run(entries);
         if !l.link.is_member() || l.tiered.is_some() {
             self.update(lane);
         }
@@ -247,29 +247,29 @@ impl<G: Stands> Lanes<G> {
     #[inline]
     pub fn push_all(&mut self, lane: u32, entries: &mut Vec<Entry<G>>) {
         let l = self.lane_mut(lane);
-        l.line.push_all(entries);
+        l.ready.push_all(entries);
         if !l.link.is_member() {
             self.update(lane);
         }
     }
 
     /// The line of a tier, for a group to join. To be updated.
-    pub fn line(&mut self, lane: u32, tier: u32) -> &mut Line<G> {
+    pub fn ready(&mut self, lane: u32, tier: u32) -> &mut ReadyQueue<G> {
         self.lane_mut(lane).line_or_new(tier)
     }
 
     /// Whether a group of this tier stands there.
     pub fn contains(&mut self, lane: u32, tier: u32, position: Position) -> bool {
-        let line = self.lane_mut(lane).line_of(tier);
-        line.is_some_and(|line| line.contains(position))
+        let ready = self.lane_mut(lane).ready_of(tier);
+        ready.is_some_and(|ready| ready.contains(position))
     }
 
     /// Takes a group out of line. To be updated.
     pub fn remove(&mut self, lane: u32, tier: u32, position: Position) -> Option<G> {
         let lane = self.lane_mut(lane);
-        let line = lane.line_of(tier)?;
-        let group = line.remove(position)?;
-        if line.is_empty()
+        let ready = lane.ready_of(tier)?;
+        let group = ready.remove(position)?;
+        if ready.is_empty()
             && let Some(tiered) = &mut lane.tiered
         {
             tiered.parked.remove(&tier);
@@ -285,8 +285,8 @@ impl<G: Stands> Lanes<G> {
         position: Position,
         take: impl FnOnce(&mut G) -> Option<R>,
     ) -> Option<R> {
-        let line = self.lane_mut(lane).line_of(tier)?;
-        line.take_covered(position, take)
+        let ready = self.lane_mut(lane).ready_of(tier)?;
+        ready.take_covered(position, take)
     }
 
     /// A group of this age is served by name: if nobody in line is older, the
@@ -294,7 +294,7 @@ impl<G: Stands> Lanes<G> {
     pub fn served_by_name(&mut self, lane: u32, ticket: u64) {
         self.begun += 1;
         let lane = self.lane_mut(lane);
-        if lane.line.oldest().is_none_or(|oldest| ticket <= oldest) {
+        if lane.ready.oldest().is_none_or(|oldest| ticket <= oldest) {
             lane.overtaken = 0;
         }
     }
@@ -352,7 +352,7 @@ impl<G: Stands> Lanes<G> {
     fn update_anew(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
         if let Some(tiered) = &mut l.tiered {
-            tiered.turn_to_open(&mut l.line);
+            tiered.turn_to_open(&mut l.ready);
         }
         if l.is_eligible() {
             self.ring.join(&mut self.lanes, lane);

@@ -158,7 +158,7 @@ pub mod ticker;
 pub mod internals {
     pub use crate::backlog::{Backlog, GroupKey};
     pub use crate::lanes::LaneKey;
-    pub use crate::ready::{Line, Position};
+    pub use crate::ready::{Position, ReadyQueue};
 }
 
 #[cfg(all(doctest, not(any(loom, shuttle))))]

@@ -25,7 +25,7 @@ mod tests;
 use ranked::Ranked;
 use row::Row;
 
-pub use entry::{Age, Entry, Position, Stands};
+pub use entry::{Age, Entry, Position, ReadyItem};
 
 /// The standing level of a group of which nothing is said.
 pub const STANDING_LEVEL: u8 = 100;
@@ -37,14 +37,14 @@ const SLACK: usize = 1024;
 
 /// Groups in line.
 #[derive(Debug)]
-pub struct Line<G> {
+pub struct ReadyQueue<G> {
     row: Row<G>,
     ranked: Option<Box<Ranked<G>>>,
     /// `ranked` has somebody.
     is_ranked: bool,
 }
 
-impl<G: Stands> Line<G> {
+impl<G: ReadyItem> ReadyQueue<G> {
     /// How many stand here.
     pub fn len(&self) -> usize {
         self.row.standing() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
@@ -286,7 +286,7 @@ impl<G: Stands> Line<G> {
     }
 }
 
-impl<G: Stands> Default for Line<G> {
+impl<G: ReadyItem> Default for ReadyQueue<G> {
     /// Nobody.
     fn default() -> Self {
         Self {

@@ -39,7 +39,7 @@
 //! 5. Overtakings never exceed the bound, and are cleared only when the front
 //!    gets what it asks for: so one who waits is overtaken at most bound times for
 //!    each grant up to and including its own.
-//! 6. Wakers cross the lock in [`Spare`], or are discarded by its session: no panic
+//! 6. Wakers cross the lock in [`ClonedWaker`], or are discarded by its session: no panic
 //!    of theirs comes between what was taken and the primitive's guard.
 //! 7. A service is finished also if a waker panics (`Session::repeat`).
 
@@ -57,7 +57,7 @@ pub(crate) use self::queue::WaitQueue;
 pub(crate) use self::request::Request;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
-use crate::wait::{Guarded, SELDOM, Session, Spare, Ticket, WakeBatch, back_off};
+use crate::wait::{ClonedWaker, Guarded, SELDOM, Session, Ticket, WakeBatch, back_off};
 
 /// What one asks for.
 pub(crate) trait Claim: Copy + Unpin {
@@ -175,19 +175,19 @@ pub(crate) trait Turnstile: Sized {
     }
 
     /// One that found too little is polled: it looks again, from where it is in
-    /// the queue, and waits there if it must, with the `spare` waker.
+    /// the queue, and waits there if it must, with the `cloned` waker.
     #[cold]
     fn poll_queue(
         &self,
         claim: &mut Self::Claim,
         ticket: &mut Option<Ticket>,
-        spare: &mut Spare,
+        cloned: &mut ClonedWaker,
     ) -> AdmissionOf<Self> {
         let mut queue = self.queue().lock();
         let Some(queued) = *ticket else {
             let admission = self.admit(&mut queue, claim, true);
             if let Admission::NotNow = admission {
-                *ticket = Some(self.enqueue(&mut queue, *claim, spare.leave()));
+                *ticket = Some(self.enqueue(&mut queue, *claim, cloned.leave()));
             }
             return admission;
         };
@@ -202,7 +202,7 @@ pub(crate) trait Turnstile: Sized {
                 let old = queue.remove(queued).and_then(|removed| removed.waker);
                 queue.discard_waker(old);
             }
-            Admission::NotNow => spare.0 = queue.rewait(queued, spare.leave()),
+            Admission::NotNow => cloned.0 = queue.rewait(queued, cloned.leave()),
             Admission::Refused(_) => {}
         }
         admission

@@ -83,7 +83,7 @@ pub use self::parker::wakeups;
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
     pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off, lost},
-    session::{Guarded, Session, Spare, WakeBatch, contained, drop_quietly},
+    session::{ClonedWaker, Guarded, Session, WakeBatch, contained, drop_quietly},
 };
 
 /// Closes [`Op`] to other crates.
@@ -135,7 +135,7 @@ pub trait Op: sealed::Sealed + Unpin {
     fn unblock(&mut self) {}
 }
 
-/// Looks without a spare waker first, so that nothing is cloned where there is
+/// Looks without a cloned waker first, so that nothing is cloned where there is
 /// no need to wait. `None` asks for one: the second look has a clone to leave.
 /// What it puts in its place is dropped here, under no lock.
 pub(crate) fn look_twice<R>(
@@ -143,11 +143,11 @@ pub(crate) fn look_twice<R>(
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
 ) -> Poll<R> {
     let current = cx.waker();
-    if let Some(looked) = look(current, &mut Spare::default().0) {
+    if let Some(looked) = look(current, &mut ClonedWaker::default().0) {
         return looked;
     }
-    let mut spare = Spare::of(cx);
-    look(current, &mut spare.0).unwrap_or(Poll::Pending)
+    let mut cloned = ClonedWaker::of(cx);
+    look(current, &mut cloned.0).unwrap_or(Poll::Pending)
 }
 
 /// A wait for one operation: a lazy future, and a blocking call.

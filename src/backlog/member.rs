@@ -1,7 +1,7 @@
 //! Who stands in line: a group, a message that is alone, or several of these that came one
 //! after the other.
 
-use crate::ready::Stands;
+use crate::ready::ReadyItem;
 
 use super::group::Place;
 
@@ -119,7 +119,7 @@ impl<T> Run<T> {
     }
 }
 
-impl<T> Stands for Member<T> {
+impl<T> ReadyItem for Member<T> {
     #[inline]
     fn split_first(&mut self) -> Option<(Self, u64)> {
         let Self::Run(run) = self else {

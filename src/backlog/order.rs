@@ -78,8 +78,8 @@ impl<T> Order<T> {
         age: Age,
         member: Member<T>,
     ) {
-        let line = self.lanes.line(lane.index(), tier);
-        line.join(age, place.ticket, level, place.bump(), member);
+        let ready = self.lanes.ready(lane.index(), tier);
+        ready.join(age, place.ticket, level, place.bump(), member);
     }
 
     /// Counts the group in the tier of what waits first in it. If nothing did

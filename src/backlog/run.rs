@@ -37,8 +37,8 @@ impl<T: Item> Backlog<T> {
         if lanes.lane(lane.index()).is_tiered() {
             (0..count).for_each(|_| lanes.change_head(lane.index(), None, Some(0)));
         }
-        let line = lanes.line(lane.index(), 0);
-        line.push_several(first, STANDING_LEVEL, Member::Run(Box::new(run)), count);
+        let ready = lanes.ready(lane.index(), 0);
+        ready.push_several(first, STANDING_LEVEL, Member::Run(Box::new(run)), count);
         lanes.update(lane.index());
     }
 

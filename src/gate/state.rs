@@ -69,11 +69,11 @@ impl<G: Borrow<TierGate>> Ticket<G> {
             session.leave_line(self.tier, &mut self.position);
             session.discard_waker(waker);
         } else if let Some(waker) = waker {
-            let line = session.lines.entry(self.tier).or_default();
+            let waiters = session.lines.entry(self.tier).or_default();
             let old = match self.position {
-                Some(position) => line.rewait(position, waker),
+                Some(position) => waiters.rewait(position, waker),
                 None => {
-                    self.position = Some(line.register((), waker));
+                    self.position = Some(waiters.register((), waker));
                     None
                 }
             };
@@ -127,14 +127,14 @@ impl State {
         let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
             return true;
         };
-        let Some(line) = self.lines.get_mut(&tier) else {
+        let Some(waiters) = self.lines.get_mut(&tier) else {
             return true;
         };
-        while line.waiting() > 0 {
+        while waiters.waiting() > 0 {
             if wakes.is_full() {
                 return false;
             }
-            line.notify_next(wakes);
+            waiters.notify_next(wakes);
         }
         true
     }
@@ -153,8 +153,8 @@ impl State {
 impl Session<'_, State> {
     /// Takes a waiter out of the line; nobody else needs its notification.
     pub(super) fn leave_line(&mut self, tier: u32, position: &mut Option<crate::wait::Ticket>) {
-        let line = self.lines.get_mut(&tier);
-        let waker = line.and_then(|line| line.withdraw(position));
+        let waiters = self.lines.get_mut(&tier);
+        let waker = waiters.and_then(|waiters| waiters.withdraw(position));
         self.drop_line(tier);
         self.discard_waker(waker);
     }

@@ -9,7 +9,7 @@ use super::{IntentLock, Place};
 use crate::modes::Mode;
 use crate::shown::shows;
 use crate::turnstile::{Admission, AdmissionOf, Released, Turnstile};
-use crate::wait::{Op, Spare, Ticket, Wait, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, Wait, sealed};
 
 /// One mode of an [`IntentLock`], released on drop.
 ///
@@ -174,19 +174,19 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         self.lock.serve_queue(session);
     }
 
-    /// Looks exactly, and with a spare waker waits if there is nothing. Where what it
+    /// Looks exactly, and with a cloned waker waits if there is nothing. Where what it
     /// holds is counted may change even then.
     #[cold]
     fn convert_exactly(
         &mut self,
         asked: Mode,
-        spare: Option<&mut Spare>,
+        cloned: Option<&mut ClonedWaker>,
     ) -> AdmissionOf<IntentLock> {
         let (mode, place) = (self.mode, self.place);
         let own = Some(Own { mode, place });
         let mut claim = Claim { ask: asked, own };
-        let admission = match spare {
-            Some(spare) => self.lock.poll_queue(&mut claim, &mut self.waiting, spare),
+        let admission = match cloned {
+            Some(cloned) => self.lock.poll_queue(&mut claim, &mut self.waiting, cloned),
             None => self.lock.try_exactly(&mut claim),
         };
         self.place = claim.own.expect("as above").place;
@@ -254,8 +254,8 @@ impl<L: Deref<Target = IntentLock> + Unpin> Op for Convert<'_, L> {
         if !waited && guard.convert_now(asked) {
             return Poll::Ready(Ok(()));
         }
-        let mut spare = Spare::of(cx);
-        match guard.convert_exactly(asked, Some(&mut spare)) {
+        let mut cloned = ClonedWaker::of(cx);
+        match guard.convert_exactly(asked, Some(&mut cloned)) {
             Admission::Granted(_) => Poll::Ready(Ok(())),
             Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
             Admission::NotNow => {

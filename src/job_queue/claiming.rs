@@ -7,7 +7,7 @@ use crate::error::Closed;
 use crate::jobs::Pinned;
 use crate::shown::shows;
 use crate::sync::Arc;
-use crate::wait::{Op, Spare, Ticket, Wait, Waiters, look_twice, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, Wait, Waiters, look_twice, sealed};
 
 use super::body::Body;
 use super::claim::Claim;
@@ -60,8 +60,8 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let &mut Self { shared, of, n, .. } = self;
         let ticket = &mut self.ticket;
-        look_twice(cx, |current, spare| {
-            let mut old = Spare::default();
+        look_twice(cx, |current, cloned| {
+            let mut old = ClonedWaker::default();
             shared.with_state(|state| {
                 let claims = claim(shared, state, of, n);
                 let found = !claims.is_empty() || n == 0;
@@ -70,7 +70,7 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
                     let claims = found.then_some(claims);
                     return Some(Poll::Ready(claims.ok_or(Closed)));
                 }
-                let enqueue = |claims: &mut Waiters<_>| claims.enqueue((), ticket, current, spare);
+                let enqueue = |claims: &mut Waiters<_>| claims.enqueue((), ticket, current, cloned);
                 let waits = state.claims_of(of, enqueue);
                 waits.then_some(Poll::Pending)
             })

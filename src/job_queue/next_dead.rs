@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use crate::error::Closed;
 use crate::shown::shows;
-use crate::wait::{Op, Spare, Ticket, Wait, WakeBatch, look_twice, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::JobQueue;
 use super::shared::{Shared, State};
@@ -66,15 +66,15 @@ impl<K, J> Op for NextDead<'_, K, J> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, ticket } = self;
-        look_twice(cx, |current, spare| {
-            let mut old = Spare::default();
+        look_twice(cx, |current, cloned| {
+            let mut old = ClonedWaker::default();
             shared.with_state(|state| {
                 let told = state.jobs.tell_dead().map(|job| shared.name(job));
                 if told.is_none() && !state.finished() {
-                    let waits = state.watchers.enqueue((), ticket, current, spare);
+                    let waits = state.watchers.enqueue((), ticket, current, cloned);
                     return waits.then_some(Poll::Pending);
                 }
-                old = Spare(state.watchers.withdraw(ticket));
+                old = ClonedWaker(state.watchers.withdraw(ticket));
                 Some(Poll::Ready(told.ok_or(Closed)))
             })
         })
@@ -83,7 +83,7 @@ impl<K, J> Op for NextDead<'_, K, J> {
     fn cancel(&mut self) {
         // If it had been notified, the waking rule passes that on.
         let ticket = &mut self.ticket;
-        let withdraw = |state: &mut State<_, _>| Spare(state.watchers.withdraw(ticket));
+        let withdraw = |state: &mut State<_, _>| ClonedWaker(state.watchers.withdraw(ticket));
         drop(self.shared.with_state(withdraw));
     }
 }

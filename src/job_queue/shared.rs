@@ -35,7 +35,7 @@ use crate::jobs::{Expired, Jobs, Pick, Pinned, Refused, Scope, Taken, Unclaim};
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::{Tally, unique};
-use crate::wait::{Guarded, Session, Spare, Ticket, WaitCounts, Waiters, WakeBatch};
+use crate::wait::{ClonedWaker, Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
 
 use super::body::{Body, Clones, Stored};
 use crate::jobs::JobId;
@@ -275,10 +275,14 @@ impl<K, J> State<K, J> {
     }
 
     /// A claim waits no more. As [`Waiters::withdraw`].
-    pub(super) fn withdraw(&mut self, of: Option<Pinned>, ticket: &mut Option<Ticket>) -> Spare {
+    pub(super) fn withdraw(
+        &mut self,
+        of: Option<Pinned>,
+        ticket: &mut Option<Ticket>,
+    ) -> ClonedWaker {
         match ticket {
-            None => Spare::default(),
-            Some(_) => Spare(self.claims_of(of, |claims| claims.withdraw(ticket))),
+            None => ClonedWaker::default(),
+            Some(_) => ClonedWaker(self.claims_of(of, |claims| claims.withdraw(ticket))),
         }
     }
 

@@ -99,7 +99,7 @@ impl<K: Ord, J> Jobs<K, J> {
         (of, lease): (Option<Pinned>, Option<Duration>),
         mut take: impl FnMut(Pick, &mut J) -> bool,
     ) -> Option<()> {
-        self.update_lines();
+        self.update_orders();
         let part = of.map(|of| self.group(of.at()));
         let current = match part {
             None => self.ring.current()?,
@@ -108,7 +108,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let of_group = part.filter(|part| part.is_named).map(|part| part.front);
         let tenant = self.tenants.by_index_mut(current).expect(PINNED);
         loop {
-            let first = of_group.or_else(|| tenant.line.head(&self.jobs, compare))?;
+            let first = of_group.or_else(|| tenant.claimable.head(&self.jobs, compare))?;
             if of.is_none() {
                 self.ring.served(&mut tenant.link);
             }
@@ -130,8 +130,8 @@ impl<K: Ord, J> Jobs<K, J> {
             let is_wanted = take(pick, &mut job.data);
             let at = job.group;
             let group = self.groups.by_index_mut(at).expect(PINNED);
-            if !tenant.line.take_first(first, &job.links) {
-                tenant.line.remove(&self.jobs, first);
+            if !tenant.claimable.take_first(first, &job.links) {
+                tenant.claimable.remove(&self.jobs, first);
             }
             let mut home = Home { at, group, tenant };
             home.count_claim(&mut self.dirty);

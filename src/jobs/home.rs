@@ -17,7 +17,7 @@ pub(super) struct Home<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InOrder {
     /// In its tenant's line; of a group as its front.
-    Line(Position),
+    Tenant(Position),
     /// In its group's order.
     Group(Position),
 }
@@ -37,7 +37,7 @@ impl<'a> Home<'a> {
             return self.group.order.remove(jobs, at);
         }
         self.group.front = NO_INDEX;
-        self.tenant.line.remove(jobs, at);
+        self.tenant.claimable.remove(jobs, at);
     }
 
     /// Inserts a job. In front of its group's front it takes that one's place.
@@ -45,8 +45,8 @@ impl<'a> Home<'a> {
     pub(super) fn insert<K, J>(&mut self, jobs: &Slab<Job<K, J>>, at: u32, position: InOrder) {
         match position {
             InOrder::Group(position) => self.group.order.insert(jobs, position, at),
-            InOrder::Line(position) => {
-                self.tenant.line.insert(jobs, position, at);
+            InOrder::Tenant(position) => {
+                self.tenant.claimable.insert(jobs, position, at);
                 if self.group.is_named {
                     let second = std::mem::replace(&mut self.group.front, at);
                     self.give_way(jobs, second);
@@ -133,13 +133,18 @@ impl<'a> Home<'a> {
     #[inline(always)]
     fn give_way<K, J>(&mut self, jobs: &Slab<Job<K, J>>, front: u32) {
         if front != NO_INDEX {
-            pass(&mut self.tenant.line, &mut self.group.order, jobs, front);
+            pass(
+                &mut self.tenant.claimable,
+                &mut self.group.order,
+                jobs,
+                front,
+            );
         }
     }
 }
 
 #[inline(never)]
-fn pass<K, J>(line: &mut Order, order: &mut Order, jobs: &Slab<Job<K, J>>, at: u32) {
-    line.remove(jobs, at);
+fn pass<K, J>(claimable: &mut Order, order: &mut Order, jobs: &Slab<Job<K, J>>, at: u32) {
+    claimable.remove(jobs, at);
     order.insert(jobs, Position::First, at);
 }

@@ -219,7 +219,7 @@ pub(super) struct Tenant {
     pub(super) units: u64,
     /// And by its own.
     pub(super) counted: u64,
-    pub(super) line: Order,
+    pub(super) claimable: Order,
     pub(super) groups: BTreeMap<Name, Key>,
     /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
@@ -237,7 +237,7 @@ impl Tenant {
             own: NO_INDEX,
             units: 0,
             counted: 0,
-            line: Order::EMPTY,
+            claimable: Order::EMPTY,
             groups: BTreeMap::new(),
             unique: BTreeMap::new(),
             awaited: BTreeSet::new(),

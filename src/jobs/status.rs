@@ -159,7 +159,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let rings = timer.map(|timer| timer.at());
         Some(match job.state {
             State::Ready => {
-                self.update_lines();
+                self.update_orders();
                 self.why_ready(id.index())
             }
             State::Later => Why::Due(rings?),

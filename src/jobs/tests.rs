@@ -94,7 +94,7 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.unique.len(), unique.count());
         let running = jobs().filter(|job| job.state == State::Claimed);
         assert_eq!(tenant.running as usize, running.count());
-        for part in tenant.line.parts(&self.jobs) {
+        for part in tenant.claimable.parts(&self.jobs) {
             assert!(
                 part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt())
             );
@@ -141,7 +141,7 @@ impl<K: Ord, J> Jobs<K, J> {
         assert!(group.counted > 0 || front.is_none());
         assert!(
             !group.lacks_front() || group.dirty,
-            "one that should be in line is forgotten"
+            "one that should be in claimable is forgotten"
         );
         u64::from(group.counted)
     }

@@ -9,7 +9,7 @@ use crate::limit::Limit;
 use crate::queue::{Pinned, if_idle};
 
 /// Limit, level and capacity of a new group.
-pub(super) type Made = (Limit, u8, Limit);
+pub(super) type NewGroup = (Limit, u8, Limit);
 
 pub(super) type KeyMap<K, T> = HashTable<Entry<K, T>>;
 
@@ -31,7 +31,7 @@ where
 }
 
 /// Takes out the idle groups that are still as `made` and have no other pin.
-pub(super) fn take_idle<K, T>(map: &mut KeyMap<K, T>, made: Made) -> Vec<Entry<K, T>> {
+pub(super) fn take_idle<K, T>(map: &mut KeyMap<K, T>, made: NewGroup) -> Vec<Entry<K, T>> {
     let idle = map.extract_if(|entry| if_idle(&entry.group) == Some((made, 1)));
     let idle = idle.collect();
     map.shrink_to(2 * map.len(), |entry| entry.hash);

@@ -6,14 +6,14 @@ use std::task::{Context, Wake, Waker};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::map::{Entry, KeyMap, Made, find, take_idle};
+use super::map::{Entry, KeyMap, NewGroup, find, take_idle};
 use super::{Keyed, Shards};
 use crate::limit::Limit;
 use crate::queue::{GroupId, GroupRef, Lane, Pinned, Queue, Shared};
 use crate::sync::{Mutex, WakeArc as Arc, thread_number};
 use crate::wait::tests::heap::held_by_this_thread;
 
-const MADE: Made = (Limit::SERIAL, 100, Limit::Unlimited);
+const MADE: NewGroup = (Limit::SERIAL, 100, Limit::Unlimited);
 
 fn queue() -> (Queue<u8>, Lane<u8>) {
     let queue = Queue::new();

@@ -15,7 +15,7 @@ use self::model::{Message, Model};
 use self::world::{Setup, World};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Line, Position, Stands};
+use crate::ready::{Position, ReadyItem, ReadyQueue};
 
 /// What the owner of a group knows.
 #[derive(Clone, Copy, Default)]
@@ -44,12 +44,12 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
     }
 }
 
-impl<A, B> Stands for (A, B) {}
+impl<A, B> ReadyItem for (A, B) {}
 
-impl<G: Stands> Lanes<G> {
+impl<G: ReadyItem> Lanes<G> {
     /// A group joins the line of tier 0, under a ticket higher than all before.
     pub(crate) fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
-        self.line(lane, 0).push(ticket, level, group);
+        self.ready(lane, 0).push(ticket, level, group);
         self.update(lane);
     }
 
@@ -62,7 +62,7 @@ impl<G: Stands> Lanes<G> {
     pub(crate) fn standing(&self) -> usize {
         let lines = self.lanes.iter().flatten().map(|lane| {
             let parked = lane.tiered.iter().flat_map(|tiered| tiered.parked.values());
-            lane.line.len() + parked.map(Line::len).sum::<usize>()
+            lane.ready.len() + parked.map(ReadyQueue::len).sum::<usize>()
         });
         lines.sum()
     }
@@ -150,8 +150,8 @@ impl Direct {
             let position = Position::new(level, ticket, group.bump);
             known.at = Some((lane, tier, position));
             match (group.bump, new) {
-                (None, true) => self.core.line(lane, tier).push(ticket, level, g),
-                _ => self.core.line(lane, tier).insert(ticket, position, g),
+                (None, true) => self.core.ready(lane, tier).push(ticket, level, g),
+                _ => self.core.ready(lane, tier).insert(ticket, position, g),
             }
         }
         self.core.update(lane);

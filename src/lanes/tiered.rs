@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ready::{Line, Stands};
+use crate::ready::{ReadyItem, ReadyQueue};
 use crate::tiers::Tiers;
 
 use super::{Lane, Lanes};
@@ -13,10 +13,10 @@ pub(super) struct Tiered<G> {
     pub(super) tiers: Tiers,
     /// The tier whose line is the lane's.
     pub(super) front: u32,
-    pub(super) parked: BTreeMap<u32, Line<G>>,
+    pub(super) parked: BTreeMap<u32, ReadyQueue<G>>,
 }
 
-impl<G: Stands> Tiered<G> {
+impl<G: ReadyItem> Tiered<G> {
     /// Whether the line in front is that of the open tier, or none is open.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
@@ -30,12 +30,12 @@ impl<G: Stands> Tiered<G> {
     }
 
     /// Brings the line of the open tier to the front.
-    pub(super) fn turn_to_open(&mut self, line: &mut Line<G>) {
+    pub(super) fn turn_to_open(&mut self, ready: &mut ReadyQueue<G>) {
         let Some(open) = self.tiers.open().filter(|&open| open != self.front) else {
             return;
         };
         let next = self.parked.remove(&open).unwrap_or_default();
-        let last = std::mem::replace(line, next);
+        let last = std::mem::replace(ready, next);
         if !last.is_empty() {
             self.parked.insert(self.front, last);
         }
@@ -43,10 +43,10 @@ impl<G: Stands> Tiered<G> {
     }
 }
 
-impl<G: Stands> Lane<G> {
+impl<G: ReadyItem> Lane<G> {
     /// How many stand in the line of the open tier.
     pub fn standing(&self) -> u64 {
-        self.line.len() as u64
+        self.ready.len() as u64
     }
 
     /// All who stand in its lines, each with the tier of its line; in no order.
@@ -54,8 +54,8 @@ impl<G: Stands> Lane<G> {
         let tiered = self.tiered.as_ref();
         let front = tiered.map_or(0, |tiered| tiered.front);
         let parked = tiered.into_iter().flat_map(|tiered| &tiered.parked);
-        let parked = parked.flat_map(|(&tier, line)| line.iter().map(move |g| (tier, g)));
-        self.line.iter().map(move |g| (front, g)).chain(parked)
+        let parked = parked.flat_map(|(&tier, ready)| ready.iter().map(move |g| (tier, g)));
+        self.ready.iter().map(move |g| (front, g)).chain(parked)
     }
 
     /// Whether tiers are in use.
@@ -81,7 +81,7 @@ impl<G: Stands> Lane<G> {
     }
 }
 
-impl<G: Stands> Lanes<G> {
+impl<G: ReadyItem> Lanes<G> {
     /// Tiers are in use from now on; `false` if they were already.
     pub fn use_tiers(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);

@@ -1,6 +1,6 @@
 //! A turn begins, or is taken back as if it never had.
 
-use crate::ready::Stands;
+use crate::ready::ReadyItem;
 use crate::ring::Links;
 
 use super::{Lane, LaneKey, Lanes};
@@ -16,14 +16,14 @@ pub struct Begun<G> {
     pub overtaken: Option<u32>,
 }
 
-impl<G: Stands> Lanes<G> {
+impl<G: ReadyItem> Lanes<G> {
     /// Begins the next turn, if there is but one lane in the ring, without
     /// tiers, and one order in its line.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
         self.begin_alone(|lane| {
-            let group = lane.line.pop_plain()?;
-            if let Some(next) = lane.line.follower() {
+            let group = lane.ready.pop_plain()?;
+            if let Some(next) = lane.ready.follower() {
                 next.hint();
             }
             Some((group, 1))
@@ -37,7 +37,7 @@ impl<G: Stands> Lanes<G> {
         let popped = self.begin_alone(|lane| {
             let room = lane.cap.room(lane.in_use) as usize;
             let most = room.min(out.len());
-            let n = lane.line.pop_run(&mut out[..most]);
+            let n = lane.ready.pop_run(&mut out[..most]);
             (n > 0).then_some((n, n as u32))
         });
         popped.unwrap_or(0)
@@ -55,7 +55,7 @@ impl<G: Stands> Lanes<G> {
         let current = self.ring.current()?;
         let (turns, overtaken) = self.begin_alone(|lane| {
             let room = lane.cap.room(lane.in_use) as usize;
-            let turns = lane.line.pop_while(room.min(most), take);
+            let turns = lane.ready.pop_while(room.min(most), take);
             (turns > 0).then_some(((turns, lane.overtaken), turns as u32))
         })?;
         Some((LaneKey(current), turns, overtaken))
@@ -97,7 +97,7 @@ impl<G: Stands> Lanes<G> {
     /// line.
     #[inline]
     pub fn is_plain(&mut self) -> bool {
-        self.lone_lane().is_some_and(|lane| lane.line.is_plain())
+        self.lone_lane().is_some_and(|lane| lane.ready.is_plain())
     }
 
     /// Begins the next turn: the group is out of line, with a unit of its
@@ -121,7 +121,7 @@ impl<G: Stands> Lanes<G> {
     pub fn begin(&mut self) -> Option<Begun<G>> {
         let (current, bypass) = (self.ring.current()?, self.bypass);
         let lane = self.lane_mut(current);
-        let (group, oldest) = lane.line.pop(bypass.spent(lane.overtaken))?;
+        let (group, oldest) = lane.ready.pop(bypass.spent(lane.overtaken))?;
         let overtaken = oldest.then_some(lane.overtaken);
         lane.overtaken = if oldest {
             0
@@ -162,7 +162,7 @@ impl<G: Stands> Lanes<G> {
         } as usize;
         let room = lane.cap.room(lane.in_use) as usize;
         let (key, most) = (LaneKey(current), credit.min(room));
-        let (taken, count) = lane.line.take_first(|group| take(group, key, most))?;
+        let (taken, count) = lane.ready.take_first(|group| take(group, key, most))?;
         let overtaken = std::mem::take(&mut lane.overtaken);
         let turns = count as u32;
         if lane.counts {

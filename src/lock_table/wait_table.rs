@@ -32,7 +32,7 @@ use super::shards::{Locked, Shards};
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, UnmodelledArc};
-use crate::wait::{Spare, WaitCounts, WakeBatch};
+use crate::wait::{ClonedWaker, WaitCounts, WakeBatch};
 
 pub(super) struct WaitTable<K> {
     /// The table's own.
@@ -72,7 +72,7 @@ pub(super) struct Waiting<K> {
 /// What must not be dropped under the lock.
 pub(super) struct Deferred<K> {
     names: Gone<K>,
-    wakers: Vec<Spare>,
+    wakers: Vec<ClonedWaker>,
     pub(super) reports: Vec<UnmodelledArc<Deadlock<K>>>,
 }
 
@@ -202,7 +202,9 @@ impl<K> WaitTable<K> {
             return;
         };
         if let Some(wait) = state.wait {
-            self.deferred.wakers.extend(wait.waker.map(Spare::from));
+            self.deferred
+                .wakers
+                .extend(wait.waker.map(ClonedWaker::from));
             if wait.outcome.is_none() {
                 self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);

@@ -2,7 +2,7 @@
 
 use crate::error::{Closed, OutOfRange, Stale};
 use crate::group::{BUMPED, KeepsGroups, Pin};
-use crate::lanes::Standing;
+use crate::lanes::LaneLevel;
 use crate::limit::Limit;
 use crate::ready::Age;
 use crate::shown::shows;
@@ -226,7 +226,7 @@ impl<T> Shared<T> {
                 Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
                 Change::Level(level) => {
                     self.submissions.mix();
-                    mailbox.lane = Standing::new(mailbox.lane.key(), level);
+                    mailbox.lane = LaneLevel::new(mailbox.lane.key(), level);
                 }
                 Change::Capacity(capacity) => {
                     changed = bounds::change(mailbox, group.waiting(), capacity);

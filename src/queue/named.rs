@@ -226,18 +226,18 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
         };
         let shared = self.shared;
         let epoch = shared.epoch();
-        let claimed = look_twice(cx, |current, spare| {
+        let claimed = look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
                 let claimed = match shared.claim_by_name(state, key) {
                     Ok(group) => Ok(group),
                     Err(never @ (NoTurn::Stale | NoTurn::Closed(_))) => Err(never),
-                    Err(_) if self.ticket.is_none() && spare.is_none() => return None,
+                    Err(_) if self.ticket.is_none() && cloned.is_none() => return None,
                     Err(_) => {
                         if self.ticket.is_none() {
                             shared.keep_back(state, key, NAMED);
                         }
                         let waiters = state.named.entry(key).or_default();
-                        let waits = waiters.enqueue((), &mut self.ticket, current, spare);
+                        let waits = waiters.enqueue((), &mut self.ticket, current, cloned);
                         return waits.then_some(Poll::Pending);
                     }
                 };

@@ -148,12 +148,12 @@ impl<T> Op for NextPoisoned<'_, T> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, ticket } = self;
-        look_twice(cx, |current, spare| {
+        look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
                 let told = state.suspended.tell();
                 let told = told.and_then(|key| poisoned(shared, state, key)).map(Ok);
                 let Some(told) = told.or_else(|| state.no_more().map(Err)) else {
-                    let waits = state.watchers.enqueue((), ticket, current, spare);
+                    let waits = state.watchers.enqueue((), ticket, current, cloned);
                     return waits.then_some(Poll::Pending);
                 };
                 let waker = state.watchers.withdraw(ticket);

@@ -225,7 +225,7 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
         let mut turns = Turns::none(shared);
         let places = self.n.min(MOST);
         shared.trim(false);
-        let found = look_twice(cx, |current, spare| {
+        let found = look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
                 turns.end = state.claim_all(&shared.submissions, &mut turns.claimed[..places]);
                 let found = (turns.end > 0).then_some(Ok(()));
@@ -235,7 +235,7 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
                     return Some(Poll::Ready(found));
                 }
                 state.shrink(&shared.submissions);
-                let stands = state.receives.enqueue((), ticket, current, spare);
+                let stands = state.receives.enqueue((), ticket, current, cloned);
                 stands.then_some(Poll::Pending)
             })
         });

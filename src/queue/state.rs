@@ -18,7 +18,7 @@ use crate::group::{
 };
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Age, Stands};
+use crate::ready::{Age, ReadyItem};
 use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
@@ -68,7 +68,7 @@ pub(super) struct State<T> {
     /// Messages that came back and nobody will ever receive: drop them after the event.
     pub(super) unwanted: Vec<T>,
     /// The other token list of the submissions, empty between events.
-    spare: Vec<Token<T>>,
+    buffer: Vec<Token<T>>,
     /// The other list of moves.
     moves: Vec<Move<T>>,
     /// What the submissions were last told about sleepers.
@@ -79,7 +79,7 @@ pub(super) struct State<T> {
     pub(super) level: Option<u8>,
 }
 
-impl<T> Stands for GroupRef<T> {
+impl<T> ReadyItem for GroupRef<T> {
     #[inline]
     fn hint(&self) {
         self.prefetch();
@@ -110,7 +110,7 @@ impl<T> State<T> {
             freed: Vec::new(),
             lane_bounds: BTreeMap::new(),
             unwanted: Vec::new(),
-            spare: Vec::new(),
+            buffer: Vec::new(),
             moves: Vec::new(),
             asleep: false,
             capped: false,
@@ -168,14 +168,14 @@ impl<T> State<T> {
     }
 
     fn collect_some(&mut self, submissions: &Submissions<T>) {
-        let urgent = submissions.take(&mut self.spare, &mut self.moves);
+        let urgent = submissions.take(&mut self.buffer, &mut self.moves);
         if urgent & MIXED != 0 || self.capped {
             self.place_runs(&submissions.units);
-            self.spare.clear();
-        } else if let Some(first) = self.spare.first() {
-            self.lanes.push_all(first.link, &mut self.spare);
+            self.buffer.clear();
+        } else if let Some(first) = self.buffer.first() {
+            self.lanes.push_all(first.link, &mut self.buffer);
         }
-        self.spare.shrink_to(Submissions::<T>::LONG);
+        self.buffer.shrink_to(Submissions::<T>::LONG);
         if urgent & MOVED != 0 {
             self.make_moves();
         }
@@ -183,7 +183,7 @@ impl<T> State<T> {
 
     /// Takes in the tokens, those of one lane at a time.
     fn place_runs(&mut self, units: &Units) {
-        let mut tokens = self.spare.as_mut_slice();
+        let mut tokens = self.buffer.as_mut_slice();
         while let Some(first) = tokens.first() {
             let lane = first.link;
             if first.units > 0 {
@@ -207,7 +207,7 @@ impl<T> State<T> {
         for m in self.moves.drain(..) {
             let mut stood = |from| self.lanes.remove(m.lane, 0, from);
             if let Some(group) = m.group.or_else(|| stood(m.from)) {
-                self.lanes.line(m.lane, 0).insert(m.ticket, m.to, group);
+                self.lanes.ready(m.lane, 0).insert(m.ticket, m.to, group);
                 self.lanes.update(m.lane);
             }
         }
@@ -216,8 +216,8 @@ impl<T> State<T> {
 
     /// Nothing is eligible: frees what long lists have left.
     pub(super) fn shrink(&mut self, submissions: &Submissions<T>) {
-        if self.spare.capacity() > FEW {
-            self.spare = Vec::new();
+        if self.buffer.capacity() > FEW {
+            self.buffer = Vec::new();
         }
         submissions.shrink();
     }
@@ -304,7 +304,7 @@ impl<T> State<T> {
         let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
-        let line = self.lanes.line(lane, tier);
+        let line = self.lanes.ready(lane, tier);
         line.join(
             age,
             mailbox.ticket,

@@ -61,7 +61,7 @@ pub(super) fn is_bumped(rank: u16) -> bool {
 
 /// Who stands in a line: a group, or several as one, of standing level and with tickets
 /// that ascend.
-pub trait Stands: Sized {
+pub trait ReadyItem: Sized {
     /// Its turn comes soon.
     #[inline]
     fn hint(&self) {}
@@ -76,7 +76,7 @@ pub trait Stands: Sized {
 
 /// Names of groups, as models and benches have them.
 macro_rules! names {
-    ($($name:ty),*) => { $(impl Stands for $name {})* };
+    ($($name:ty),*) => { $(impl ReadyItem for $name {})* };
 }
 
 names!((), char, u8, i32, u32, u64, usize);

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::entry::{Position, RANKS, is_bumped};
 use super::row::Row;
-use super::{Entry, SLACK, Stands};
+use super::{Entry, ReadyItem, SLACK};
 
 /// A set of ranks.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl<G> Default for Ranked<G> {
     }
 }
 
-impl<G: Stands> Ranked<G> {
+impl<G: ReadyItem> Ranked<G> {
     /// The row of a rank, for a group to join.
     #[inline(always)]
     fn row(&mut self, rank: u16) -> &mut Row<G> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::entry::is_bumped;
 use super::marks::Marks;
-use super::{Entry, FEW_GAPS, Position, SLACK, Stands};
+use super::{Entry, FEW_GAPS, Position, ReadyItem, SLACK};
 
 /// In a row of up to so many entries a number is found without marks.
 const SHORT: usize = 64;
@@ -20,7 +20,7 @@ pub(super) struct Row<G> {
     marks: Option<Box<Marks>>,
 }
 
-impl<G: Stands> Row<G> {
+impl<G: ReadyItem> Row<G> {
     /// As much memory whatever stands here.
     const SLACK: usize = SLACK * size_of::<Entry<u64>>() / size_of::<Entry<G>>();
 

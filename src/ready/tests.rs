@@ -6,7 +6,7 @@ mod several;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{FEW_GAPS, Line, Position, Row, SLACK, Stands};
+use super::{FEW_GAPS, Position, ReadyItem, ReadyQueue, Row, SLACK};
 
 /// A group, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ struct Member {
 /// Wider than what the slack is counted in.
 struct Wide([u64; 16]);
 
-impl Stands for Wide {}
+impl ReadyItem for Wide {}
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -40,7 +40,7 @@ enum Op {
 }
 
 struct Pair {
-    line: Line<u32>,
+    line: ReadyQueue<u32>,
     list: Vec<Member>,
     gone: Vec<Member>,
     clock: u64,
@@ -49,7 +49,7 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         Self {
-            line: Line::default(),
+            line: ReadyQueue::default(),
             list: Vec::new(),
             gone: Vec::new(),
             clock: 0,
@@ -255,7 +255,7 @@ fn gaps_are_closed() {
 
 #[test]
 fn a_gap_is_never_first() {
-    let mut line = Line::default();
+    let mut line = ReadyQueue::default();
     for ticket in 1..=4 {
         line.push(ticket, 0, ticket);
     }
@@ -270,7 +270,7 @@ fn a_gap_is_never_first() {
 
 #[test]
 fn a_burst_gives_its_memory_back() {
-    let mut line = Line::default();
+    let mut line = ReadyQueue::default();
     for ticket in 0..100_000 {
         line.push(ticket, (ticket % 3) as u8, ticket);
     }
@@ -287,7 +287,7 @@ fn a_burst_gives_its_memory_back() {
 /// As many bytes are kept of wide members as of narrow ones.
 #[test]
 fn a_burst_of_wide_members_gives_its_memory_back() {
-    let mut line = Line::default();
+    let mut line = ReadyQueue::default();
     (0..1000).for_each(|ticket| line.push(ticket, 0, Wide([ticket; 16])));
     let popped = std::iter::from_fn(|| line.pop(false).map(|(wide, _)| wide.0[15]));
     assert!(popped.eq(0..1000));

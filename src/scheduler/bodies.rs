@@ -13,7 +13,7 @@ use std::any::TypeId;
 
 use crate::sync::Arc;
 
-use super::cell::{Program, Solo};
+use super::cell::{DetachedCell, Program};
 use super::local_queue::Work;
 
 const MOST: usize = 512;
@@ -84,7 +84,7 @@ impl Bodies {
     /// So many for tasks of this type, if they are there: the last of these, to be taken.
     #[inline]
     pub(super) fn take<P: Program>(&mut self, many: usize) -> Option<&mut Vec<Work>> {
-        let of = TypeId::of::<Solo<P>>();
+        let of = TypeId::of::<DetachedCell<P>>();
         let row = self.rows.iter_mut().find(|row| row.of == of);
         let bodies = &mut row?.bodies;
         if bodies.len() < many {
@@ -107,9 +107,9 @@ pub(super) trait Batch {
 }
 
 /// Tasks that have their bodies.
-pub(super) struct Made<I>(pub(super) I);
+pub(super) struct TaskBatch<I>(pub(super) I);
 
-impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
+impl<I: ExactSizeIterator<Item = Work>> Batch for TaskBatch<I> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -125,9 +125,9 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for Made<I> {
 }
 
 /// Tasks that nobody will ask for, at least one, until they have their bodies.
-pub(super) struct Bare<I>(pub(super) I);
+pub(super) struct DetachedBatch<I>(pub(super) I);
 
-impl<P: Program, I: ExactSizeIterator<Item = Solo<P>>> Batch for Bare<I> {
+impl<P: Program, I: ExactSizeIterator<Item = DetachedCell<P>>> Batch for DetachedBatch<I> {
     fn len(&self) -> usize {
         self.0.len()
     }

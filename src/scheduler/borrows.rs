@@ -45,14 +45,14 @@ impl Borrows {
     }
 
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        look_twice(cx, |current, spare| {
+        look_twice(cx, |current, cloned| {
             let mut state = self.0.lock();
             if state.tokens == 0 {
                 return Some(Poll::Ready(()));
             }
             let waits = |left: &Waker| left.will_wake(current);
             if !state.waker.as_ref().is_some_and(waits) {
-                *spare = state.waker.replace(spare.take()?);
+                *cloned = state.waker.replace(cloned.take()?);
             }
             Some(Poll::Pending)
         })

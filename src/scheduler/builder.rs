@@ -9,7 +9,7 @@ use crate::sync::{Arc, Tally, available_parallelism, model_size};
 use crate::wait::Guarded;
 
 use super::Scheduler;
-use super::clock::Keeps;
+use super::clock::TimeKeeper;
 use super::core::Core;
 use super::log::Log;
 use super::pool::{Hook, Host, Pool, Threads};
@@ -195,8 +195,8 @@ impl Builder {
         let mut core = Core::new(self.workers, self.bypass)?;
         core.rows = self.log.is_some();
         core.clock.keeps = match self.host {
-            Host::Threads(_) => Keeps::Workers,
-            Host::Pool(_) => Keeps::Embedder { told: false },
+            Host::Threads(_) => TimeKeeper::Workers,
+            Host::Pool(_) => TimeKeeper::Embedder { told: false },
         };
         Ok(Scheduler {
             shared: Arc::new(Shared {

@@ -21,10 +21,10 @@ use super::task_state::{Body, Location};
 pub(super) trait Job: Body + Any + Send + Sync {
     /// Runs it until it ends and keeps what it gave, or until it must be woken to go
     /// on. Never unwinds.
-    fn run(&self, runner: &mut dyn Runner) -> Course;
+    fn run(&self, runner: &mut dyn Runner) -> Progress;
 
     /// The same where nobody else has it.
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course;
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Progress;
 
     /// Drops what was to be run: it ends so without a worker. Who is to be woken for that.
     /// Never unwinds.
@@ -36,7 +36,7 @@ pub(super) trait Job: Body + Any + Send + Sync {
 
 /// What came of a run.
 #[derive(Clone, Copy)]
-pub(super) enum Course {
+pub(super) enum Progress {
     /// It must be woken to go on.
     Suspended,
     /// It ended, and the runner was told.
@@ -52,7 +52,7 @@ pub trait Runner {
     fn ended(&mut self, ending: Ending) -> Run;
 
     /// Who is to be woken for that, once it is known to the scheduler.
-    fn told(&mut self, waker: Option<Waker>);
+    fn to_wake(&mut self, waker: Option<Waker>);
 
     /// When it began: earlier than now if it goes on, says the task.
     fn start(&mut self) -> &mut Duration;
@@ -122,15 +122,15 @@ where
 type Final<R, E> = (Verdict<R, E>, Option<Run>);
 
 /// The same, when it has ended; `None` if that was taken before.
-pub(super) type Gave<R, E> = Poll<Option<Final<R, E>>>;
+pub(super) type PolledResult<R, E> = Poll<Option<Final<R, E>>>;
 
 /// What the task's handle has of it.
-pub(super) trait Gift<R, E>: Send + Sync {
+pub(super) trait HasOutcome<R, E>: Send + Sync {
     fn slot(&self) -> &Slot<R, E>;
 }
 
 /// What becomes of what a task gives.
-pub(super) trait Keep<P: Program>: Send + Sync + 'static {
+pub(super) trait ResultSink<P: Program>: Send + Sync + 'static {
     /// Whether it stays in the body.
     const STAYS: bool;
 
@@ -144,7 +144,7 @@ pub(super) trait Keep<P: Program>: Send + Sync + 'static {
 }
 
 /// Nobody will ask for it, nor for where the task waits.
-impl<P: Program> Keep<P> for () {
+impl<P: Program> ResultSink<P> for () {
     const STAYS: bool = false;
 
     fn new() {}
@@ -159,24 +159,24 @@ impl<P: Program> Keep<P> for () {
 
 /// Where a handle finds it. The lock is only ever held to move a value: none of the user's
 /// code runs under it.
-pub(super) struct Slot<R, E>(Mutex<There<R, E>>);
+pub(super) struct Slot<R, E>(Mutex<SlotState<R, E>>);
 
-struct There<R, E> {
+struct SlotState<R, E> {
     location: Option<Location>,
     /// Whoever waits for what it gives.
     waker: Option<Waker>,
-    gave: Gave<R, E>,
+    result: PolledResult<R, E>,
 }
 
-impl<P: Program> Keep<P> for Slot<P::Ok, P::Error> {
+impl<P: Program> ResultSink<P> for Slot<P::Ok, P::Error> {
     const STAYS: bool = true;
 
     #[inline]
     fn new() -> Self {
-        Self(Mutex::new(There {
+        Self(Mutex::new(SlotState {
             location: None,
             waker: None,
-            gave: Poll::Pending,
+            result: Poll::Pending,
         }))
     }
 
@@ -185,9 +185,9 @@ impl<P: Program> Keep<P> for Slot<P::Ok, P::Error> {
     }
 
     fn put(&self, verdict: Verdict<P::Ok, P::Error>, run: Option<Run>) -> Option<Waker> {
-        let there = &mut *self.0.lock();
-        there.gave = Poll::Ready(Some((verdict, run)));
-        there.waker.take()
+        let state = &mut *self.0.lock();
+        state.result = Poll::Ready(Some((verdict, run)));
+        state.waker.take()
     }
 }
 
@@ -200,25 +200,25 @@ impl<R, E> Slot<R, E> {
 
     /// Takes what came of it.
     #[inline(never)]
-    pub(super) fn take(&self) -> Gave<R, E> {
+    pub(super) fn take(&self) -> PolledResult<R, E> {
         self.0.lock().take()
     }
 
     /// The same, or leaves a waker for when something has. `None` if there is none to leave:
-    /// `current` was not left before, and `spare` is empty.
+    /// `current` was not left before, and `cloned` is empty.
     pub(super) fn take_or_wait(
         &self,
         current: &Waker,
-        spare: &mut Option<Waker>,
-    ) -> Option<Gave<R, E>> {
-        let there = &mut *self.0.lock();
-        let gave = there.take();
+        cloned: &mut Option<Waker>,
+    ) -> Option<PolledResult<R, E>> {
+        let state = &mut *self.0.lock();
+        let result = state.take();
         let waits = |left: &Waker| left.will_wake(current);
-        if gave.is_pending() && !there.waker.as_ref().is_some_and(waits) {
-            // What is replaced is dropped by who has the spare.
-            *spare = there.waker.replace(spare.take()?);
+        if result.is_pending() && !state.waker.as_ref().is_some_and(waits) {
+            // What is replaced is dropped by the caller.
+            *cloned = state.waker.replace(cloned.take()?);
         }
-        Some(gave)
+        Some(result)
     }
 
     /// The one that waits does so no more.
@@ -228,44 +228,44 @@ impl<R, E> Slot<R, E> {
 
     /// Whether the task has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.0.lock().gave.is_ready()
+        self.0.lock().result.is_ready()
     }
 }
 
-impl<R, E> There<R, E> {
+impl<R, E> SlotState<R, E> {
     #[inline]
-    fn take(&mut self) -> Gave<R, E> {
-        match &mut self.gave {
+    fn take(&mut self) -> PolledResult<R, E> {
+        match &mut self.result {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(gave) => Poll::Ready(gave.take()),
+            Poll::Ready(result) => Poll::Ready(result.take()),
         }
     }
 }
 
 /// A body, and what is kept there.
-pub(super) struct Shell<P, K> {
+pub(super) struct TaskCell<P, K> {
     label: Option<Arc<str>>,
     /// While nobody runs it, and it has not ended. The lock is only ever held to move it.
     program: Mutex<Option<P>>,
-    kept: K,
+    sink: K,
 }
 
 /// Of a task that has a handle.
-pub(super) type Cell<P> = Shell<P, Slot<<P as Program>::Ok, <P as Program>::Error>>;
+pub(super) type Cell<P> = TaskCell<P, Slot<<P as Program>::Ok, <P as Program>::Error>>;
 
 /// Of a task that nobody will ask for.
-pub(super) type Solo<P> = Shell<P, ()>;
+pub(super) type DetachedCell<P> = TaskCell<P, ()>;
 
 /// Larger ones are not used again.
 const LARGEST: usize = 256;
 
-impl<P: Program, K: Keep<P>> Shell<P, K> {
+impl<P: Program, K: ResultSink<P>> TaskCell<P, K> {
     #[inline]
     pub(super) fn new(program: P, label: Option<Arc<str>>) -> Self {
         Self {
             label,
             program: Mutex::new(Some(program)),
-            kept: K::new(),
+            sink: K::new(),
         }
     }
 
@@ -275,7 +275,7 @@ impl<P: Program, K: Keep<P>> Shell<P, K> {
     }
 }
 
-impl<P: Program> Solo<P> {
+impl<P: Program> DetachedCell<P> {
     /// The same in this body, if that is empty, nobody's and of its type, else in a new one.
     #[inline]
     pub(super) fn put_into(self, mut body: Option<Arc<dyn Job>>) -> Arc<dyn Job> {
@@ -292,9 +292,9 @@ impl<P: Program> Solo<P> {
     }
 }
 
-impl<P: Program, K: Keep<P>> Body for Shell<P, K> {
+impl<P: Program, K: ResultSink<P>> Body for TaskCell<P, K> {
     fn moved(&self, to: Location) {
-        self.kept.moved(to);
+        self.sink.moved(to);
     }
 
     fn is_future(&self) -> bool {
@@ -306,19 +306,19 @@ impl<P: Program, K: Keep<P>> Body for Shell<P, K> {
     }
 }
 
-impl<P: Program, K: Keep<P>> Job for Shell<P, K> {
-    fn run(&self, runner: &mut dyn Runner) -> Course {
+impl<P: Program, K: ResultSink<P>> Job for TaskCell<P, K> {
+    fn run(&self, runner: &mut dyn Runner) -> Progress {
         let program = self.take();
-        go(program, &self.kept, false, runner, |program| {
+        go(program, &self.sink, false, runner, |program| {
             *self.program.lock() = Some(program);
         })
     }
 
-    fn run_alone(&mut self, runner: &mut dyn Runner) -> Course {
+    fn run_alone(&mut self, runner: &mut dyn Runner) -> Progress {
         let there = self.program.get_mut();
         let program = there.take();
         let reuse = !K::STAYS && size_of::<Self>() <= LARGEST && self.label.is_none();
-        go(program, &self.kept, reuse, runner, |program| {
+        go(program, &self.sink, reuse, runner, |program| {
             *there = Some(program);
         })
     }
@@ -329,7 +329,7 @@ impl<P: Program, K: Keep<P>> Job for Shell<P, K> {
             Ending::Skipped => Verdict::Skipped,
             _ => Verdict::Cancelled,
         };
-        self.kept.put(verdict, run)
+        self.sink.put(verdict, run)
     }
 
     fn is_of_scope(&self, scope: &Borrows) -> bool {
@@ -338,9 +338,9 @@ impl<P: Program, K: Keep<P>> Job for Shell<P, K> {
     }
 }
 
-impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
+impl<P: Program> HasOutcome<P::Ok, P::Error> for Cell<P> {
     fn slot(&self) -> &Slot<P::Ok, P::Error> {
-        &self.kept
+        &self.sink
     }
 }
 
@@ -349,29 +349,29 @@ impl<P: Program> Gift<P::Ok, P::Error> for Cell<P> {
 #[inline]
 fn go<P: Program>(
     program: Option<P>,
-    kept: &impl Keep<P>,
+    sink: &impl ResultSink<P>,
     reuse: bool,
     runner: &mut dyn Runner,
     put_back: impl FnOnce(P),
-) -> Course {
+) -> Progress {
     let program = program.expect("one worker runs it at a time");
     let verdict = match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
         // Its end is now, also after the drop of what it gave.
         Ok(Ok(Ok(_))) if reuse && !needs_drop::<P::Ok>() => {
-            return Course::Spent(TypeId::of::<Solo<P>>());
+            return Progress::Spent(TypeId::of::<DetachedCell<P>>());
         }
         Ok(Ok(Ok(result))) => Verdict::Ok(result),
         Ok(Ok(Err(error))) => Verdict::Failed(error),
         Ok(Err(program)) => {
             put_back(program);
-            return Course::Suspended;
+            return Progress::Suspended;
         }
         Err(payload) => Verdict::Panicked(payload),
     };
     let ending = verdict.ending();
     let run = runner.ended(ending);
-    runner.told(kept.put(verdict, Some(run)));
-    Course::Ended(ending)
+    runner.to_wake(sink.put(verdict, Some(run)));
+    Progress::Ended(ending)
 }
 
 impl Body for Arc<dyn Job> {

@@ -8,7 +8,7 @@ use crate::wait::WakeBatch;
 
 /// Who keeps the time of tasks that are not due.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum TimeKeeper {
     /// Who drives the core, by the time of each event.
     Driver,
     /// The workers, by the same: they rest, so that one of them can.
@@ -26,7 +26,7 @@ pub(super) struct Clock<T> {
     keeper: Option<(u32, Duration)>,
     /// Who waits for an earlier date; tickers.
     pub(super) dates: Dates,
-    pub(super) keeps: Keeps,
+    pub(super) keeps: TimeKeeper,
 }
 
 impl<T> Clock<T> {
@@ -35,7 +35,7 @@ impl<T> Clock<T> {
             timers: Timers::new(),
             keeper: None,
             dates: Dates::default(),
-            keeps: Keeps::Driver,
+            keeps: TimeKeeper::Driver,
         }
     }
 
@@ -59,7 +59,7 @@ impl<T> Clock<T> {
 
     /// The embedder says that it is `now`, and if it has no ticker so that it keeps the time.
     pub(super) fn tell_time(&mut self, now: Duration) {
-        if let Keeps::Embedder { told } = &mut self.keeps {
+        if let TimeKeeper::Embedder { told } = &mut self.keeps {
             *told |= !self.dates.is_kept();
             self.timers.advance(now);
         }
@@ -67,7 +67,7 @@ impl<T> Clock<T> {
 
     /// What time it is for delays, in an event at `event`.
     pub(super) fn time(&mut self, event: Duration) -> Duration {
-        if !matches!(self.keeps, Keeps::Embedder { .. }) {
+        if !matches!(self.keeps, TimeKeeper::Embedder { .. }) {
             return event;
         }
         self.timers.advance(self.dates.now().unwrap_or_default());
@@ -77,21 +77,24 @@ impl<T> Clock<T> {
     /// Whether what is set will be due by itself, or as the embedder has said.
     pub(super) fn is_kept(&self) -> bool {
         match self.keeps {
-            Keeps::Driver | Keeps::Workers => true,
-            Keeps::Embedder { told } => told || self.dates.is_kept(),
+            TimeKeeper::Driver | TimeKeeper::Workers => true,
+            TimeKeeper::Embedder { told } => told || self.dates.is_kept(),
         }
     }
 
     /// No time is told any more.
     pub(super) fn let_go(&mut self) {
-        if let Keeps::Embedder { told } = &mut self.keeps {
+        if let TimeKeeper::Embedder { told } = &mut self.keeps {
             *told = false;
         }
     }
 
     /// Whether a worker is wanted to keep the time: one, or none.
     pub(super) fn wants_keeper(&self) -> u64 {
-        let due = self.timers.next().filter(|_| self.keeps == Keeps::Workers);
+        let due = self
+            .timers
+            .next()
+            .filter(|_| self.keeps == TimeKeeper::Workers);
         let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
         u64::from(unkept)
     }
@@ -101,7 +104,7 @@ impl<T> Clock<T> {
         let due = self
             .timers
             .next()
-            .filter(|_| self.keeps == Keeps::Workers)?;
+            .filter(|_| self.keeps == TimeKeeper::Workers)?;
         if self.wants_keeper() > 0 || self.is_kept_by(n) {
             self.keeper = Some((n, due));
         }
@@ -125,6 +128,6 @@ impl<T> Clock<T> {
     }
 }
 
-fn next_told<T>(timers: &Timers<T>, keeps: &Keeps) -> Option<Duration> {
-    timers.next().filter(|_| *keeps != Keeps::Workers)
+fn next_told<T>(timers: &Timers<T>, keeps: &TimeKeeper) -> Option<Duration> {
+    timers.next().filter(|_| *keeps != TimeKeeper::Workers)
 }

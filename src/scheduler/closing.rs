@@ -113,7 +113,7 @@ impl<J: Body> Core<J> {
             return;
         }
         while let Some(first) = self.backlog.first_in(group) {
-            self.cancel(Location::Line(Spot::Group(group, first)), now);
+            self.cancel(Location::Backlog(Spot::Group(group, first)), now);
         }
         for timer in later {
             self.cancel(Location::Later(timer), now);

@@ -35,7 +35,7 @@ use super::log::GroupId;
 use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
-use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, seat};
+use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, of_worker};
 use super::tokens::Tokens;
 
 /// How a caller or a scheduler ends.
@@ -239,7 +239,7 @@ impl<J: Body> Core<J> {
     #[must_use]
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
         self.workers.rest(n);
-        std::mem::replace(seat(&mut self.idle_wakers, n), waker)
+        std::mem::replace(of_worker(&mut self.idle_wakers, n), waker)
     }
 
     /// Worker `n` leaves.
@@ -364,7 +364,7 @@ impl<J: Body> Core<J> {
     }
 
     fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        wakes.extend(seat(&mut self.idle_wakers, n).take());
+        wakes.extend(of_worker(&mut self.idle_wakers, n).take());
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

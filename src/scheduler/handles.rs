@@ -15,7 +15,7 @@ use crate::wait::{Op, Wait, WakeBatch};
 
 use super::core::How;
 use super::log::GroupId;
-use super::posting::Row;
+use super::posting::LastPosted;
 use super::reject::SyncError;
 use super::shared::Shared;
 use super::state::State;
@@ -159,7 +159,7 @@ impl Caller {
             &self.0.shared,
             self.0.key,
             id,
-            Some(Row::default()),
+            Some(LastPosted::default()),
         ))
     }
 
@@ -292,11 +292,11 @@ pub(super) struct Pinned {
     pub(super) id: GroupId,
     /// `None` for who found it by its name: its tasks are not posted, beside those of the
     /// other row.
-    pub(super) row: Option<Row>,
+    pub(super) row: Option<LastPosted>,
 }
 
 impl Group {
-    fn new(shared: &Arc<Shared>, caller: Key, id: GroupId, row: Option<Row>) -> Self {
+    fn new(shared: &Arc<Shared>, caller: Key, id: GroupId, row: Option<LastPosted>) -> Self {
         let shared = Arc::clone(shared);
         Self(Arc::new(Pinned {
             shared,

@@ -20,18 +20,18 @@ pub(super) type Work = Arc<dyn Job>;
 
 /// A task that has run, or several of one claim that ended well one after the other: the core
 /// does not know it yet.
-pub(super) struct Ran {
+pub(super) struct Report {
     /// That of the first.
     pub(super) tag: Tag,
     pub(super) tasks: u32,
     /// How many groups are [free](Local::groups) since.
     pub(super) groups: u32,
-    pub(super) went: Went,
+    pub(super) result: RunResult,
     pub(super) start: Duration,
     pub(super) end: Duration,
 }
 
-impl Ran {
+impl Report {
     /// One task, that is to begin.
     #[inline]
     pub(super) fn new(tag: Tag, start: Duration) -> Self {
@@ -39,7 +39,7 @@ impl Ran {
             tag,
             tasks: 1,
             groups: 0,
-            went: Went::Ended(Ending::Ok),
+            result: RunResult::Ended(Ending::Ok),
             start,
             end: start,
         }
@@ -48,18 +48,18 @@ impl Ran {
     /// Whether others may be counted with it.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.tag.future.is_none() && matches!(self.went, Went::Ended(Ending::Ok))
+        self.tag.future.is_none() && matches!(self.result, RunResult::Ended(Ending::Ok))
     }
 }
 
 /// How that went.
-pub(super) enum Went {
+pub(super) enum RunResult {
     Ended(Ending),
     /// It is a future that is not ready, and may have woken itself.
     Suspended(Work, bool),
 }
 
-impl Went {
+impl RunResult {
     /// Failures may skip tasks: they are told at once.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
@@ -70,7 +70,7 @@ impl Went {
 #[derive(Default)]
 pub(super) struct Local {
     /// What has run.
-    pub(super) past: Vec<Ran>,
+    pub(super) past: Vec<Report>,
     /// The task that runs is of the same claim as the last of these, and that is plain.
     joins: bool,
     /// The groups that are free since, in the order of `past`.
@@ -97,8 +97,8 @@ impl LocalQueue {
     /// The worker's next task, if it has one, as [there](Local::go_on). The moment between the
     /// two is the worker's own.
     #[inline]
-    pub(super) fn next(&self, ran: &mut Ran) -> Option<ToRun> {
-        if ran.went.has_failed() {
+    pub(super) fn next(&self, ran: &mut Report) -> Option<ToRun> {
+        if ran.result.has_failed() {
             return None;
         }
         let local = &mut *self.0.lock();
@@ -135,7 +135,7 @@ impl Local {
     /// What has run stays here. The worker's next task, if it has one: `ran` is of that then,
     /// which starts `now`.
     #[inline]
-    pub(super) fn go_on(&mut self, ran: &mut Ran, now: Duration) -> Option<ToRun> {
+    pub(super) fn go_on(&mut self, ran: &mut Report, now: Duration) -> Option<ToRun> {
         if let Some(job) = self.go_on_plainly(ran, now) {
             return Some((job, None));
         }
@@ -161,7 +161,7 @@ impl Local {
 
     /// The same where the next differs from what has run by its number only, or its group.
     #[inline(always)]
-    fn go_on_plainly(&mut self, ran: &mut Ran, now: Duration) -> Option<Work> {
+    fn go_on_plainly(&mut self, ran: &mut Report, now: Duration) -> Option<Work> {
         let running = self.running.as_mut()?;
         let Some(Claimed::Several(first)) = self.waiting.front_mut() else {
             return None;
@@ -188,7 +188,7 @@ impl Local {
 
     /// What has run stays here; the next joins it, or even takes over what it held.
     #[inline(always)]
-    fn note(&mut self, ran: &mut Ran, joins: bool, takes_over: bool) {
+    fn note(&mut self, ran: &mut Report, joins: bool, takes_over: bool) {
         let is_plain = ran.is_plain();
         let free = ran.tag.frees().filter(|_| !takes_over);
         let groups = u32::from(free.is_some());
@@ -198,10 +198,10 @@ impl Local {
                 before.groups += groups;
             }
             None => {
-                let went = std::mem::replace(&mut ran.went, Went::Ended(Ending::Ok));
-                self.past.push(Ran {
+                let result = std::mem::replace(&mut ran.result, RunResult::Ended(Ending::Ok));
+                self.past.push(Report {
                     groups,
-                    went,
+                    result,
                     ..*ran
                 });
             }

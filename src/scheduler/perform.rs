@@ -8,9 +8,9 @@ use crate::sync::{Arc, WakeArc};
 use crate::wait::{WakeBatch, drop_quietly};
 
 use super::bodies::Bodies;
-use super::cell::{Course, Runner};
+use super::cell::{Progress, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Ran, Went, Work};
+use super::local_queue::{Report, RunResult, Work};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
 use super::shared::Shared;
@@ -18,11 +18,11 @@ use super::state::Taken;
 
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct RunnerState {
     /// Whoever is to be woken for its last task, once that is noted.
-    pub(super) told: Option<Waker>,
+    pub(super) to_wake: Option<Waker>,
     /// The last waker that it made.
-    spare: Option<WakeArc<TaskWaker>>,
+    last_waker: Option<WakeArc<TaskWaker>>,
     /// Nobody looked at the clock when its last task ended.
     pub(super) late: bool,
     /// How many tasks it has run since it claimed last.
@@ -31,11 +31,11 @@ pub(super) struct Kept {
     pub(super) bodies: Bodies,
 }
 
-impl Kept {
+impl RunnerState {
     /// The end of the last task is noted.
     #[inline]
     pub(super) fn tell(&mut self) {
-        if let Some(waker) = self.told.take() {
+        if let Some(waker) = self.to_wake.take() {
             drop(WakeBatch::from(Some(waker)));
         }
     }
@@ -48,7 +48,12 @@ impl Kept {
 /// If nobody has a task's handle and nobody keeps a log, nobody wants to know when
 /// it ran: then no clock is read, and it ends when it started.
 #[inline]
-pub(super) fn perform(shared: &Arc<Shared>, n: u32, taken: Taken, kept: &mut Kept) -> Ran {
+pub(super) fn perform(
+    shared: &Arc<Shared>,
+    n: u32,
+    taken: Taken,
+    kept: &mut RunnerState,
+) -> Report {
     let Taken { first, queue } = taken;
     let mut job = first.job;
     let mut performance = Performance {
@@ -56,7 +61,7 @@ pub(super) fn perform(shared: &Arc<Shared>, n: u32, taken: Taken, kept: &mut Kep
         n,
         record: first.record,
         timed: false,
-        ran: Ran::new(first.tag, first.start),
+        ran: Report::new(first.tag, first.start),
         kept,
     };
     loop {
@@ -78,8 +83,8 @@ struct Performance<'a> {
     record: Option<Box<Record>>,
     timed: bool,
     /// What comes of it.
-    ran: Ran,
-    kept: &'a mut Kept,
+    ran: Report,
+    kept: &'a mut RunnerState,
 }
 
 impl Performance<'_> {
@@ -87,7 +92,7 @@ impl Performance<'_> {
     #[inline]
     fn perform(&mut self, mut job: Work) {
         let tag = self.ran.tag;
-        let (course, woken) = match Arc::get_mut(&mut job) {
+        let (progress, woken) = match Arc::get_mut(&mut job) {
             Some(body) => {
                 self.begin(self.record.is_some());
                 as_task(tag, || body.run_alone(self))
@@ -97,20 +102,20 @@ impl Performance<'_> {
                 as_task(tag, || job.run(self))
             }
         };
-        match course {
-            Course::Suspended => {
+        match progress {
+            Progress::Suspended => {
                 self.ran.end = self.shared.origin.elapsed();
-                self.ran.went = Went::Suspended(job, woken);
+                self.ran.result = RunResult::Suspended(job, woken);
             }
-            Course::Spent(of) => {
+            Progress::Spent(of) => {
                 self.ended(Ending::Ok);
                 self.kept.bodies.put(of, job);
             }
-            Course::Ended(ending) => {
+            Progress::Ended(ending) => {
                 // What nobody asks for goes here, while the task is not reported: where
                 // that waits for its scheduler, this task waits.
                 as_task(tag, || drop_quietly(job));
-                self.ran.went = Went::Ended(ending);
+                self.ran.result = RunResult::Ended(ending);
             }
         }
     }
@@ -137,7 +142,7 @@ impl Performance<'_> {
 
     #[inline]
     fn run(&self) -> Run {
-        let Ran { start, end, .. } = self.ran;
+        let Report { start, end, .. } = self.ran;
         let worker = self.n;
         Run { worker, start, end }
     }
@@ -162,8 +167,8 @@ impl Runner for Performance<'_> {
         run
     }
 
-    fn told(&mut self, waker: Option<Waker>) {
-        self.kept.told = waker;
+    fn to_wake(&mut self, waker: Option<Waker>) {
+        self.kept.to_wake = waker;
     }
 
     fn start(&mut self) -> &mut Duration {
@@ -173,7 +178,7 @@ impl Runner for Performance<'_> {
     fn waker(&mut self) -> Waker {
         let future = self.ran.tag.future.expect("only futures are woken");
         // The last one, if nobody has kept it.
-        let mut waker = self.kept.spare.take();
+        let mut waker = self.kept.last_waker.take();
         match waker.as_mut().and_then(WakeArc::get_mut) {
             Some(last) => last.future = future,
             None => {
@@ -181,7 +186,7 @@ impl Runner for Performance<'_> {
                 waker = Some(WakeArc::new(TaskWaker { shared, future }));
             }
         }
-        let waker = self.kept.spare.insert(waker.expect("as above"));
+        let waker = self.kept.last_waker.insert(waker.expect("as above"));
         Waker::from(WakeArc::clone(waker))
     }
 }

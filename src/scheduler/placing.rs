@@ -118,7 +118,7 @@ impl<J: Body> Core<J> {
             group, tier, bump, ..
         } = placing;
         let (spot, tier) = self.backlog.send_to(lane, group, tier, bump, task);
-        let at = Location::Line(spot);
+        let at = Location::Backlog(spot);
         self.arrived(caller, tier, at, now);
         at
     }

@@ -61,9 +61,9 @@ impl Posted {
 /// Where in the list of submissions a group's last task is: that list, and the place. Looked at
 /// and changed under the lock of the list.
 #[derive(Debug, Default)]
-pub(super) struct Row(AtomicU64);
+pub(super) struct LastPosted(AtomicU64);
 
-impl Row {
+impl LastPosted {
     /// In that list.
     #[inline]
     pub(super) fn get(&self, list: u64) -> Option<usize> {

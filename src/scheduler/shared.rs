@@ -110,8 +110,8 @@ impl Shared {
         cx: &mut Context<'_>,
         mut f: impl FnMut(&mut State, &mut WakeBatch, &mut Option<Waker>) -> Option<R>,
     ) -> Poll<R> {
-        look_twice(cx, |_, spare| {
-            self.with_state(|state, wakes, _| f(state, wakes, spare))
+        look_twice(cx, |_, cloned| {
+            self.with_state(|state, wakes, _| f(state, wakes, cloned))
                 .map(Poll::Ready)
         })
     }
@@ -239,9 +239,9 @@ impl Aftermath<'_> {
             if let Some(record) = ended.record {
                 self.shared.tell(Event::Ended(*record));
             }
-            let told = job.end_unrun(ending, ended.run);
+            let to_wake = job.end_unrun(ending, ended.run);
             self.shared.with_state(|state, wakes, _| {
-                wakes.extend(told);
+                wakes.extend(to_wake);
                 state.core.dropped(tag, ending, wakes);
             });
             drop_quietly(job);

@@ -50,10 +50,10 @@ use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
-use super::local_queue::{LocalQueue, Ran, Went, Work};
+use super::local_queue::{LocalQueue, Report, RunResult, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
-use super::task_state::{Claimed, Location, Started, seat};
+use super::task_state::{Claimed, Location, Started, of_worker};
 
 const PATIENCE: u64 = 2;
 
@@ -149,7 +149,7 @@ impl State {
     pub(super) fn finish(
         &mut self,
         n: u32,
-        mut ran: Ran,
+        mut ran: Report,
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
@@ -266,7 +266,7 @@ impl State {
     }
 
     fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
-        Arc::clone(&seat(&mut self.queues, n).queue)
+        Arc::clone(&of_worker(&mut self.queues, n).queue)
     }
 
     fn is_filled(&self, n: u32) -> bool {
@@ -330,22 +330,22 @@ impl State {
 fn report(
     core: &mut Core<Work>,
     n: u32,
-    all: impl IntoIterator<Item = Ran>,
+    all: impl IntoIterator<Item = Report>,
     mut groups: &[GroupKey],
     wakes: &mut WakeBatch,
 ) {
     let mut woken = WokenRun::default();
     for ran in all {
-        let Ran {
+        let Report {
             tag, start, end, ..
         } = ran;
-        match ran.went {
-            Went::Ended(ending) => {
+        match ran.result {
+            RunResult::Ended(ending) => {
                 let (free, others) = groups.split_at(ran.groups as usize);
                 groups = others;
                 core.end(tag, (ran.tasks, free), ending, end, wakes);
             }
-            Went::Suspended(job, by_itself) => {
+            RunResult::Suspended(job, by_itself) => {
                 let polled = ((tag, job), by_itself);
                 core.suspend(polled, n, (start, end), &mut woken);
             }

@@ -258,8 +258,8 @@ impl<J: Body> Core<J> {
     /// The group of a task that waits there, if it is not in one of its own.
     fn group_at(&self, at: Location) -> Option<GroupKey> {
         match at {
-            Location::Line(Spot::Group(group, _)) => Some(group),
-            Location::Line(Spot::Alone(..)) => None,
+            Location::Backlog(Spot::Group(group, _)) => Some(group),
+            Location::Backlog(Spot::Alone(..)) => None,
             Location::Later(timer) => self.clock.timers.get(timer)?.placing.group,
             Location::Future(future) => self.future(future).tag.holds.group,
         }
@@ -267,7 +267,7 @@ impl<J: Body> Core<J> {
 
     fn why(&self, caller: Key, at: Location) -> Why {
         let spot = match at {
-            Location::Line(spot) => spot,
+            Location::Backlog(spot) => spot,
             Location::Later(timer) => return Why::NotDue { due: timer.at() },
             Location::Future(future) => match self.future(future).phase {
                 Phase::InLine(spot) => spot,

@@ -29,13 +29,13 @@ use crate::sync::Mutex;
 use super::bodies::{Batch, Bodies};
 use super::local_queue::Work;
 use super::outcome::TaskId;
-use super::posting::{MOST, Posted, Posting, Row};
+use super::posting::{LastPosted, MOST, Posted, Posting};
 use super::state::State;
 use super::task_state::{Kind, Placing, Waiting, nanos};
 
 struct List {
     open: bool,
-    rows: Rows,
+    rows: PostedTasks,
     /// For those that are to be posted.
     bodies: Bodies,
     /// Somebody has looked there in vain.
@@ -44,7 +44,7 @@ struct List {
 
 /// What was posted.
 #[derive(Default)]
-struct Rows {
+struct PostedTasks {
     /// Which list it is: another one whenever it was taken in.
     number: u64,
     posted: Vec<Posted>,
@@ -58,9 +58,9 @@ struct Rows {
 
 impl List {
     fn new(number: u64, bodies: Bodies) -> Self {
-        let rows = Rows {
+        let rows = PostedTasks {
             number,
-            ..Rows::default()
+            ..PostedTasks::default()
         };
         Self {
             open: false,
@@ -196,7 +196,7 @@ impl List {
     }
 }
 
-impl Rows {
+impl PostedTasks {
     /// The number of the first, and when.
     #[inline(always)]
     fn put(
@@ -222,7 +222,7 @@ impl Rows {
 
     /// Behind those of its group, if a bump does not set it apart.
     #[inline(never)]
-    fn put_in_group(&mut self, row: &Row, to: &To<'_>, task: Waiting<Work>) {
+    fn put_in_group(&mut self, row: &LastPosted, to: &To<'_>, task: Waiting<Work>) {
         let others = row.get(self.number).filter(|_| !to.is_bumped());
         match others {
             Some(at) => self.posted[at].push(task),
@@ -238,7 +238,7 @@ impl Rows {
 pub(super) struct To<'a> {
     pub(super) caller: Key,
     /// If it is a group.
-    pub(super) row: Option<&'a Row>,
+    pub(super) row: Option<&'a LastPosted>,
     pub(super) placing: Placing,
     pub(super) kind: Kind,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::queue::{Permits, SendReason};
 use crate::sync::{Arc, Ordering::Relaxed};
 
-use super::bodies::{Bare, Batch, Made};
-use super::cell::{Cell, Function, Job, Program, Solo};
+use super::bodies::{Batch, DetachedBatch, TaskBatch};
+use super::cell::{Cell, DetachedCell, Function, Job, Program};
 use super::handles::{Caller, Group, Place, Registration};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::{Ending, TaskId};
@@ -75,7 +75,7 @@ impl Caller {
     ) -> Result<TaskOf<P>, Rejected<P::Given>> {
         let cell = Arc::new(Cell::new(program, place.shared_label()));
         let kind = Kind::of(&*cell, true);
-        let job = Made(once(Arc::clone(&cell) as Arc<dyn Job>));
+        let job = TaskBatch(once(Arc::clone(&cell) as Arc<dyn Job>));
         match self.submit(place, job, kind, room) {
             Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
             Err(refusal) => Err(only::<P>(refusal)),
@@ -89,9 +89,9 @@ impl Caller {
         place: Place<'_>,
         program: P,
     ) -> Result<(), Rejected<P::Given>> {
-        let solo = Solo::new(program, place.shared_label());
-        let kind = Kind::of(&solo, false);
-        match self.submit(place, Bare(once(solo)), kind, None) {
+        let cell = DetachedCell::new(program, place.shared_label());
+        let kind = Kind::of(&cell, false);
+        match self.submit(place, DetachedBatch(once(cell)), kind, None) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(only::<P>(refusal)),
         }
@@ -138,7 +138,7 @@ impl Caller {
         };
         let kind = Kind::of(&**first, true);
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
-        let submitted = self.submit(place, Made(jobs), kind, None);
+        let submitted = self.submit(place, TaskBatch(jobs), kind, None);
         let (first, queued) = submitted.map_err(all::<Function<F>>)?;
         let ids = (first.0..).map(TaskId);
         let tasks = ids.zip(cells);
@@ -164,22 +164,22 @@ impl Caller {
         E: Send + 'static,
     {
         let label = place.shared_label();
-        let solo = |f| Solo::new(Function(f), label.clone());
-        let solos: Vec<_> = tasks.into_iter().map(solo).collect();
+        let cell = |f| DetachedCell::new(Function(f), label.clone());
+        let solos: Vec<_> = tasks.into_iter().map(cell).collect();
         let Some(first) = solos.first() else {
             return Ok(());
         };
         let kind = Kind::of(first, false);
-        let submitted = self.submit(place, Bare(solos.into_iter()), kind, None);
+        let submitted = self.submit(place, DetachedBatch(solos.into_iter()), kind, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
-    fn handle<P: Program>(&self, id: TaskId, queued: Duration, gift: Arc<Cell<P>>) -> TaskOf<P> {
+    fn handle<P: Program>(&self, id: TaskId, queued: Duration, body: Arc<Cell<P>>) -> TaskOf<P> {
         Task {
             shared: Arc::clone(&self.0.shared),
             id,
             queued,
-            gift,
+            body,
         }
     }
 
@@ -395,6 +395,6 @@ fn reclaim<P: Program>(job: Arc<dyn Job>) -> Option<P> {
     let job: Arc<dyn Any + Send + Sync> = job;
     match job.downcast::<Cell<P>>() {
         Ok(cell) => cell.take(),
-        Err(job) => job.downcast::<Solo<P>>().ok()?.take(),
+        Err(job) => job.downcast::<DetachedCell<P>>().ok()?.take(),
     }
 }

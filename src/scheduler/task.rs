@@ -13,7 +13,7 @@ use crate::sync::Arc;
 use crate::trace;
 use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
 
-use super::cell::{Gave, Gift};
+use super::cell::{HasOutcome, PolledResult};
 use super::current::{block, is_stalled, unblock};
 use super::outcome::{Outcome, TaskId};
 use super::shared::Shared;
@@ -35,7 +35,7 @@ pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
     pub(super) id: TaskId,
     pub(super) queued: Duration,
-    pub(super) gift: Arc<dyn Gift<R, E>>,
+    pub(super) body: Arc<dyn HasOutcome<R, E>>,
 }
 
 // What it gave is moved in and out whole.
@@ -69,7 +69,7 @@ impl<R, E> Task<R, E> {
     ///
     /// [`OutcomeError::Taken`] if the outcome was taken before.
     pub fn try_outcome(&mut self) -> Result<Option<Outcome<R, E>>, OutcomeError> {
-        match self.outcome_of(self.gift.slot().take()) {
+        match self.outcome_of(self.body.slot().take()) {
             Poll::Ready(outcome) => outcome.map(Some),
             Poll::Pending => Ok(None),
         }
@@ -107,14 +107,14 @@ impl<R, E> Task<R, E> {
     /// Where it is to be looked for, for who has taken the lock of the state since it was
     /// submitted.
     pub(super) fn location(&self) -> Location {
-        let location = self.gift.slot().location();
+        let location = self.body.slot().location();
         location.expect("what was posted was taken in")
     }
 
-    fn outcome_of(&self, gave: Gave<R, E>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
+    fn outcome_of(&self, result: PolledResult<R, E>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
         let queued = self.queued;
-        gave.map(|gave| {
-            let (verdict, run) = gave.ok_or(OutcomeError::Taken)?;
+        result.map(|result| {
+            let (verdict, run) = result.ok_or(OutcomeError::Taken)?;
             Ok(Outcome {
                 verdict,
                 queued,
@@ -124,9 +124,9 @@ impl<R, E> Task<R, E> {
     }
 
     fn poll_outcome(&self, cx: &mut Context<'_>) -> Poll<Result<Outcome<R, E>, OutcomeError>> {
-        look_twice(cx, |current, spare| {
-            let gave = self.gift.slot().take_or_wait(current, spare)?;
-            Some(self.outcome_of(gave))
+        look_twice(cx, |current, cloned| {
+            let result = self.body.slot().take_or_wait(current, cloned)?;
+            Some(self.outcome_of(result))
         })
     }
 
@@ -136,7 +136,7 @@ impl<R, E> Task<R, E> {
     /// Whether it has ended; does not wait.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.gift.slot().has_ended()
+        self.body.slot().has_ended()
     }
 }
 
@@ -249,7 +249,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     type Output = Result<T, OutcomeError>;
 
     fn at_once(&mut self) -> Option<Self::Output> {
-        self.find(|task| task.outcome_of(task.gift.slot().take()))
+        self.find(|task| task.outcome_of(task.body.slot().take()))
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {
@@ -275,7 +275,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         let wakers = self
             .tasks
             .iter()
-            .filter_map(|task| task.gift.slot().take_waker());
+            .filter_map(|task| task.body.slot().take_waker());
         wakers.for_each(drop_quietly);
     }
 

@@ -56,7 +56,7 @@ impl Placing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
     /// In the backlog.
-    Line(Spot),
+    Backlog(Spot),
     /// It is not due.
     Later(Timer),
     /// It is a future, with an entry.
@@ -194,7 +194,7 @@ impl<J: Body> Item for Waiting<J> {
     fn waits_at(&self, spot: Spot) {
         // A future is found by its entry.
         if self.bits & ENTERED == 0 {
-            self.moved(Location::Line(spot));
+            self.moved(Location::Backlog(spot));
         }
     }
 }
@@ -366,7 +366,7 @@ pub(super) struct Running {
 
 /// What is kept there for worker `n`.
 #[inline]
-pub(super) fn seat<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
+pub(super) fn of_worker<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
     let index = n as usize;
     if all.len() <= index {
         all.resize_with(index + 1, T::default);

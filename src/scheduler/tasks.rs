@@ -11,7 +11,7 @@ use super::core::Core;
 use super::log::{Record, TaskInfo};
 use super::outcome::{Ending, Run, TaskId};
 use super::task_state::{
-    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting, seat,
+    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting, of_worker,
 };
 use super::tokens::CancelToken;
 
@@ -33,7 +33,7 @@ impl<J: Body> Core<J> {
     /// What worker `n` runs, for all that the core knows.
     #[inline]
     pub(super) fn set_running(&mut self, n: u32, running: Option<Running>) {
-        *seat(&mut self.running, n) = running;
+        *of_worker(&mut self.running, n) = running;
     }
 
     /// The log's row for a task that holds this, or would, and ends so; `None` if nobody keeps
@@ -140,7 +140,9 @@ impl<J: Body> Core<J> {
                     left -= 1;
                     let begun = self.begun_of(task, Duration::ZERO);
                     let tier = begun.map_or(tier, |(holds, _)| holds.tier);
-                    let at = task.future().map_or(Location::Line(spot), Location::Future);
+                    let at = task
+                        .future()
+                        .map_or(Location::Backlog(spot), Location::Future);
                     tell(task, caller, tier, at);
                 }
             }
@@ -207,7 +209,7 @@ impl<J: Body> Core<J> {
     /// it waits; a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
         let (group, bump) = match at {
-            Location::Line(spot) => {
+            Location::Backlog(spot) => {
                 self.backlog.bump_at(spot, level);
                 return Ok(());
             }
@@ -235,7 +237,7 @@ impl<J: Body> Core<J> {
     /// Whether a task waits there.
     pub(crate) fn waits(&mut self, at: Location) -> bool {
         match at {
-            Location::Line(spot) => self.backlog.waits(spot),
+            Location::Backlog(spot) => self.backlog.waits(spot),
             Location::Later(timer) => self.clock.timers.get(timer).is_some(),
             Location::Future(future) => {
                 let future = self.futures.get(future);
@@ -277,7 +279,7 @@ impl<J: Body> Core<J> {
     /// Takes a task out of where it waits, and what it would have held there.
     pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, InFlight)> {
         let spot = match at {
-            Location::Line(spot) => spot,
+            Location::Backlog(spot) => spot,
             Location::Later(timer) => {
                 let Later {
                     task,

@@ -15,7 +15,7 @@ use crate::sync::Ordering::{Acquire, Release};
 use crate::sync::{Arc, AtomicBool};
 
 use super::outcome::TaskId;
-use super::task_state::seat;
+use super::task_state::of_worker;
 
 /// Tells whether a task was cancelled; see [`current`](Self::current). A clone tells
 /// of the same task.
@@ -76,7 +76,7 @@ impl Tokens {
         is_cancelled: bool,
     ) -> CancelToken {
         if let Some(n) = worker {
-            let before = seat(&mut self.last, n).replace(task);
+            let before = of_worker(&mut self.last, n).replace(task);
             before.map(|before| self.known.remove(&before));
         }
         let token = CancelToken(Arc::new(AtomicBool::new(is_cancelled)));

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Stalled;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::{Op, Spare, Ticket, Waiters, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, Waiters, sealed};
 
 use super::core::How;
 use super::current::{block, current, unblock};
@@ -50,12 +50,12 @@ impl Op for Synchronize<'_> {
         } = *self;
         let worker = current(shared);
         let closed = &mut self.closed;
-        shared.poll(cx, |state, wakes, spare| {
+        shared.poll(cx, |state, wakes, cloned| {
             if state.core.caller(caller).is_claimed() {
                 state.exact(wakes);
             }
             // Who has no waker to leave yet has closed nothing, if its clone panics.
-            if !*closed && spare.is_none() && state.core.caller(caller).has_to_wait() {
+            if !*closed && cloned.is_none() && state.core.caller(caller).has_to_wait() {
                 return None;
             }
             let synced = match *closed {
@@ -78,8 +78,8 @@ impl Op for Synchronize<'_> {
                 return Some(Err(SyncError::Stalled(Stalled)));
             }
             let slot = state.core.caller_mut(caller).sync_waker();
-            if let Some(slot) = slot.filter(|_| spare.is_some()) {
-                std::mem::swap(slot, spare);
+            if let Some(slot) = slot.filter(|_| cloned.is_some()) {
+                std::mem::swap(slot, cloned);
             }
             None
         })
@@ -143,19 +143,19 @@ impl<R> Op for Drained<'_, R> {
             shared.close(of, self.how);
         }
         let worker = current(shared);
-        let looked = shared.poll(cx, |state, wakes, spare| {
+        let looked = shared.poll(cx, |state, wakes, cloned| {
             state.exact(wakes);
             let stalled = worker.is_some_and(|n| state.core.stalls.is_stalled(n));
             let result = match state.core.close(of) {
                 Some(summary) => Ok(summary),
                 None if stalled => Err(Stalled),
                 None => {
-                    enqueue(state.core.end_waiters(of), &mut self.ticket, spare);
+                    enqueue(state.core.end_waiters(of), &mut self.ticket, cloned);
                     return None;
                 }
             };
             let unused = state.core.end_waiters(of).withdraw(&mut self.ticket);
-            Some((result, unused.map(Spare::from)))
+            Some((result, unused.map(ClonedWaker::from)))
         });
         looked.map(|(result, _unused_waker)| result.map(self.gives))
     }
@@ -176,12 +176,12 @@ impl<R> Op for Drained<'_, R> {
     }
 }
 
-/// Takes or keeps a place in line with the spare waker, if there is one.
-fn enqueue(line: &mut Waiters<()>, ticket: &mut Option<Ticket>, spare: &mut Option<Waker>) {
-    if let Some(waker) = spare.take() {
+/// Takes or keeps a place in line with the cloned waker, if there is one.
+fn enqueue(waiters: &mut Waiters<()>, ticket: &mut Option<Ticket>, cloned: &mut Option<Waker>) {
+    if let Some(waker) = cloned.take() {
         match *ticket {
-            Some(ticket) => *spare = line.rewait(ticket, waker),
-            None => *ticket = Some(line.register((), waker)),
+            Some(ticket) => *cloned = waiters.rewait(ticket, waker),
+            None => *ticket = Some(waiters.register((), waker)),
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
 
 use super::current::Working;
-use super::local_queue::Ran;
-use super::perform::{Kept, perform};
+use super::local_queue::Report;
+use super::perform::{RunnerState, perform};
 use super::pool::{Host, Threads};
 use super::shared::Shared;
 use super::state::{State, Taken};
@@ -163,8 +163,8 @@ impl Pace {
 struct Own {
     pace: Pace,
     /// The last task, which is to be reported.
-    ran: Option<Ran>,
-    kept: Kept,
+    ran: Option<Report>,
+    kept: RunnerState,
     /// When it has rested for long enough to leave; not known before it must.
     leaves: Option<Duration>,
     /// When the next task is due, if it keeps the time.
@@ -190,7 +190,7 @@ impl Next<'_> {
     fn find(
         &mut self,
         state: &mut State,
-        (fresh, spare): (bool, &mut Option<Waker>),
+        (fresh, cloned): (bool, &mut Option<Waker>),
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Option<Option<Taken>> {
@@ -217,8 +217,8 @@ impl Next<'_> {
         let leaves = *own.leaves.get_or_insert(leaves);
         let ends = own.until.unwrap_or(leaves);
         self.ends.set(shared.origin.checked_add(ends));
-        if let Some(waker) = spare.take() {
-            *spare = state.core.rest(n, Some(waker));
+        if let Some(waker) = cloned.take() {
+            *cloned = state.core.rest(n, Some(waker));
         }
         None
     }
@@ -234,17 +234,17 @@ impl Op for Next<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = self.shared;
         let fresh = std::mem::take(&mut self.fresh);
-        look_twice(cx, |_, spare| {
+        look_twice(cx, |_, cloned| {
             let Own { ran, kept, .. } = &mut *self.own;
-            let (ran, told) = (ran.take(), kept.told.take());
+            let (ran, to_wake) = (ran.take(), kept.to_wake.take());
             let mut session = shared.state.lock();
             session.posting.bodies.take_in(&mut kept.bodies);
             let found = shared.with_locked(session, true, |state, wakes, now| {
-                wakes.extend(told);
+                wakes.extend(to_wake);
                 let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
                 match more {
                     Some(taken) => Some(Some(taken)),
-                    None => self.find(state, (fresh, spare), now, wakes),
+                    None => self.find(state, (fresh, cloned), now, wakes),
                 }
             });
             found.map(Poll::Ready)

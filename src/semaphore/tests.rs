@@ -129,14 +129,14 @@ fn past_one_who_waits() {
     let mut wait = semaphore.acquire(1);
     assert!(poll(&mut wait).is_pending());
     semaphore.release(1);
-    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Told);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Notified);
     semaphore.acquire_past(2);
     assert_eq!(semaphore.snapshot().overtakings, 0);
     assert!(poll(&mut wait).is_pending());
     semaphore.release(1);
     assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Waiting);
     semaphore.release(1);
-    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Told);
+    assert_eq!(semaphore.snapshot().waiters[0].state, WaiterState::Notified);
     let Poll::Ready(Ok(permit)) = poll(&mut wait) else {
         panic!("there is one");
     };

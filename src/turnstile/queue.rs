@@ -272,7 +272,7 @@ impl<T: Turnstile> WaitQueue<T> {
         let queued = self
             .iter()
             .map(|(ticket, claim)| match self.is_notified(ticket) {
-                true => (claim, WaiterState::Told),
+                true => (claim, WaiterState::Notified),
                 false => (claim, WaiterState::Waiting),
             });
         let all = granted.chain(queued);

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::task::{Context, Poll};
 
 use super::{Admission, Turnstile};
-use crate::wait::{Op, Spare, Ticket, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, sealed};
 
 /// One claim at a turnstile, that a handle leads to.
 pub(crate) struct Request<H: Deref<Target: Turnstile>> {
@@ -70,9 +70,9 @@ impl<H: Deref<Target = T> + Unpin, T: Turnstile> Op for Request<H> {
         {
             return Poll::Ready(output);
         }
-        let mut spare = Spare::of(cx);
+        let mut cloned = ClonedWaker::of(cx);
         let turnstile = self.handle.as_ref().expect("there until it is granted");
-        match turnstile.poll_queue(&mut self.claim, &mut self.ticket, &mut spare) {
+        match turnstile.poll_queue(&mut self.claim, &mut self.ticket, &mut cloned) {
             Admission::Granted(grant) => Poll::Ready(self.granted(grant)),
             Admission::NotNow => Poll::Pending,
             Admission::Refused(refusal) => Poll::Ready(T::refused(refusal)),

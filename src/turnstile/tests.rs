@@ -152,7 +152,7 @@ fn a_grant_is_collected_once() {
     let states = queue.snapshot(|claim, state| (claim, state));
     let expected = [
         (1, WaiterState::Granted),
-        (2, WaiterState::Told),
+        (2, WaiterState::Notified),
         (3, WaiterState::Waiting),
     ];
     assert_eq!(states, expected);

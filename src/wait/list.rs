@@ -58,7 +58,7 @@ pub enum WaiterState {
     /// Nothing: what it asks for cannot be had, or not by it yet.
     Waiting,
     /// That it can be had, and has not looked since; others may be quicker.
-    Told,
+    Notified,
     /// It has been given what it asks for, and has not collected it.
     Granted,
 }
@@ -67,7 +67,7 @@ impl fmt::Display for WaiterState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Waiting => "waiting",
-            Self::Told => "told",
+            Self::Notified => "notified",
             Self::Granted => "granted",
         })
     }
@@ -109,8 +109,8 @@ struct Waiter<D> {
 /// The waiters of one thing, first come first.
 #[derive(Debug)]
 pub(crate) struct Waiters<D> {
-    line: VecDeque<Waiter<D>>,
-    told: usize,
+    waiters: VecDeque<Waiter<D>>,
+    notified: usize,
     next: Ticket,
     len: usize,
     waiting: usize,
@@ -119,8 +119,8 @@ pub(crate) struct Waiters<D> {
 impl<D> Waiters<D> {
     pub(crate) const fn new() -> Self {
         Self {
-            line: VecDeque::new(),
-            told: 0,
+            waiters: VecDeque::new(),
+            notified: 0,
             next: Ticket(NonZeroU64::MIN),
             len: 0,
             waiting: 0,
@@ -132,7 +132,7 @@ impl<D> Waiters<D> {
         let ticket = self.next;
         // One for each nanosecond lasts for 500 years.
         self.next = Ticket(ticket.0.checked_add(1).expect("a number is left"));
-        self.line.push_back(Waiter {
+        self.waiters.push_back(Waiter {
             ticket,
             waker: Some(waker),
             data: Some(data),
@@ -151,35 +151,35 @@ impl<D> Waiters<D> {
     /// If the ticket has been removed.
     pub(crate) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
         let at = self.find(ticket).expect("one that was not removed");
-        match &self.line[at].waker {
+        match &self.waiters[at].waker {
             Some(own) if own.will_wake(&waker) => return Some(waker),
             Some(_) => {}
             None => {
                 self.waiting += 1;
-                self.told = self.told.min(at);
+                self.notified = self.notified.min(at);
             }
         }
-        self.line[at].waker.replace(waker)
+        self.waiters[at].waker.replace(waker)
     }
 
     /// One that found nothing registers with `data`, or waits on. False if it
-    /// needs a `spare` waker to leave here; one not needed is put in its place.
+    /// needs a `cloned` waker to leave here; one not needed is put in its place.
     pub(crate) fn enqueue(
         &mut self,
         data: D,
         ticket: &mut Option<Ticket>,
         current: &Waker,
-        spare: &mut Option<Waker>,
+        cloned: &mut Option<Waker>,
     ) -> bool {
-        let own = ticket.and_then(|old| self.line[self.find(old)?].waker.as_ref());
+        let own = ticket.and_then(|old| self.waiters[self.find(old)?].waker.as_ref());
         if own.is_some_and(|own| own.will_wake(current)) {
             return true;
         }
-        let Some(waker) = spare.take() else {
+        let Some(waker) = cloned.take() else {
             return false;
         };
         match *ticket {
-            Some(old) => *spare = self.rewait(old, waker),
+            Some(old) => *cloned = self.rewait(old, waker),
             None => *ticket = Some(self.register(data, waker)),
         }
         true
@@ -187,8 +187,8 @@ impl<D> Waiters<D> {
 
     /// Tells the longest waiting un-notified waiter to look again.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
-        let at = self.told;
-        let ticket = self.line.get(at)?.ticket;
+        let at = self.notified;
+        let ticket = self.waiters.get(at)?.ticket;
         self.tell(at, wakes);
         Some(ticket)
     }
@@ -212,7 +212,7 @@ impl<D> Waiters<D> {
     }
 
     fn tell(&mut self, at: usize, wakes: &mut WakeBatch) -> bool {
-        let waker = self.line[at].waker.take();
+        let waker = self.waiters[at].waker.take();
         self.waiting -= usize::from(waker.is_some());
         self.pass_told();
         waker.map(|waker| wakes.push(waker)).is_some()
@@ -221,17 +221,17 @@ impl<D> Waiters<D> {
     /// By invariant 3.
     #[inline]
     fn pass_told(&mut self) {
-        while let Some(own) = self.line.get(self.told)
+        while let Some(own) = self.waiters.get(self.notified)
             && own.waker.is_none()
         {
-            self.told += 1;
+            self.notified += 1;
         }
     }
 
     /// Takes a waiter out of the queue.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
         let at = self.find(ticket)?;
-        let own = &mut self.line[at];
+        let own = &mut self.waiters[at];
         let (waker, data) = (own.waker.take(), own.data.take()?);
         let was_notified = waker.is_none();
         self.len -= 1;
@@ -246,17 +246,17 @@ impl<D> Waiters<D> {
 
     /// By invariant 4.
     fn tidy(&mut self) {
-        while self.line.front().is_some_and(|own| own.data.is_none()) {
-            self.line.pop_front();
-            self.told = self.told.saturating_sub(1);
+        while self.waiters.front().is_some_and(|own| own.data.is_none()) {
+            self.waiters.pop_front();
+            self.notified = self.notified.saturating_sub(1);
         }
-        if self.line.len() > 2 * self.len + FEW {
-            self.line.retain(|own| own.data.is_some());
-            self.told = 0;
+        if self.waiters.len() > 2 * self.len + FEW {
+            self.waiters.retain(|own| own.data.is_some());
+            self.notified = 0;
         }
         self.pass_told();
-        if self.len == 0 && self.line.capacity() > FEW {
-            self.line = VecDeque::new();
+        if self.len == 0 && self.waiters.capacity() > FEW {
+            self.waiters = VecDeque::new();
         }
     }
 
@@ -267,11 +267,11 @@ impl<D> Waiters<D> {
 
     pub(crate) fn is_notified(&self, ticket: Ticket) -> bool {
         let at = self.find(ticket);
-        at.is_some_and(|at| self.line[at].waker.is_none())
+        at.is_some_and(|at| self.waiters[at].waker.is_none())
     }
 
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&D> {
-        self.line[self.find(ticket)?].data.as_ref()
+        self.waiters[self.find(ticket)?].data.as_ref()
     }
 
     /// The longest waiting of all, notified or not.
@@ -281,14 +281,14 @@ impl<D> Waiters<D> {
 
     /// All of them by ticket, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        let line = self.line.iter();
-        line.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
+        let waiters = self.waiters.iter();
+        waiters.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
     /// The un-notified ones by ticket.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
-        let line = self.line.range(self.told..);
-        let waiting = line.filter(|own| own.waker.is_some());
+        let waiters = self.waiters.range(self.notified..);
+        let waiting = waiters.filter(|own| own.waker.is_some());
         waiting.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
@@ -324,17 +324,17 @@ impl<D> Waiters<D> {
     /// Where the one with this ticket stands, if it has not left.
     #[inline]
     fn find(&self, ticket: Ticket) -> Option<usize> {
-        let first = self.line.front()?.ticket;
+        let first = self.waiters.front()?.ticket;
         // Where it is unless empty places before it have gone.
         let near = ticket.0.get().checked_sub(first.0.get())? as usize;
-        let at = match self.line.get(near) {
+        let at = match self.waiters.get(near) {
             Some(own) if own.ticket == ticket => near,
             _ => self
-                .line
+                .waiters
                 .binary_search_by_key(&ticket, |own| own.ticket)
                 .ok()?,
         };
-        self.line[at].data.is_some().then_some(at)
+        self.waiters[at].data.is_some().then_some(at)
     }
 }
 

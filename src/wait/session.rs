@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. The mutex is unlocked before the first waker is woken or dropped: `guard`
 //!    is declared before the others, and fields are dropped in the order they
-//!    are declared. The other owners of a batch or a [`Spare`] fire or drop it
+//!    are declared. The other owners of a batch or a [`ClonedWaker`] fire or drop it
 //!    with no internal lock held.
 //! 2. A session always holds its mutex as far as its owner can see.
 //! 3. A waker that panics, when it is woken or dropped, stops nobody: the panic
@@ -142,9 +142,9 @@ impl Drop for WakeBatch {
 /// Room for one waker, outside of the lock: a clone to leave under it, or what
 /// is not needed there. What is left is dropped with it, quietly.
 #[derive(Debug, Default)]
-pub(crate) struct Spare(pub(crate) Option<Waker>);
+pub(crate) struct ClonedWaker(pub(crate) Option<Waker>);
 
-impl Spare {
+impl ClonedWaker {
     /// A clone of the task's waker.
     pub(crate) fn of(cx: &Context<'_>) -> Self {
         Self(Some(cx.waker().clone()))
@@ -156,13 +156,13 @@ impl Spare {
     }
 }
 
-impl From<Waker> for Spare {
+impl From<Waker> for ClonedWaker {
     fn from(waker: Waker) -> Self {
         Self(Some(waker))
     }
 }
 
-impl Drop for Spare {
+impl Drop for ClonedWaker {
     #[inline]
     fn drop(&mut self) {
         if let Some(waker) = self.0.take() {
@@ -236,7 +236,7 @@ pub(crate) struct Session<'a, S> {
     // In the order of invariant 1; wakes first, since somebody waits for them.
     guard: MutexGuard<'a, S>,
     wakes: WakeBatch,
-    discarded: Vec<Spare>,
+    discarded: Vec<ClonedWaker>,
 }
 
 impl<'a, S> Session<'a, S> {
@@ -256,7 +256,7 @@ impl<'a, S> Session<'a, S> {
 
     /// Has a waker dropped after the mutex is unlocked, at the session's end.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
-        self.discarded.extend(waker.map(Spare::from));
+        self.discarded.extend(waker.map(ClonedWaker::from));
     }
 
     /// Unlocks, wakes who has gathered, and locks again: the state may have

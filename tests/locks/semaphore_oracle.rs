@@ -204,7 +204,7 @@ fn compare(
     for w in naive.line() {
         asked += i64::from(w.count);
         if asked <= snapshot.available {
-            assert_eq!(w.state, State::In(WaiterState::Told), "{snapshot:?}");
+            assert_eq!(w.state, State::In(WaiterState::Notified), "{snapshot:?}");
         }
     }
 }

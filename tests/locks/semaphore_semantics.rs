@@ -56,7 +56,7 @@ fn a_place_is_kept() {
     drop(held);
     assert_eq!(
         line(&semaphore),
-        [(1, WaiterState::Told), (1, WaiterState::Waiting)]
+        [(1, WaiterState::Notified), (1, WaiterState::Waiting)]
     );
     assert!(second.poll().is_pending());
     drop(first.woken().unwrap());

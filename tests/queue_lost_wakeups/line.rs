@@ -56,7 +56,7 @@ struct Polled {
     waker: Waker,
 }
 
-pub(crate) struct Line {
+pub(crate) struct ReadyQueue {
     queue: &'static Queue<Message>,
     pub(crate) tally: Arc<Tally>,
     threads: Vec<JoinHandle<()>>,
@@ -69,7 +69,7 @@ pub(crate) struct Line {
 /// Only turns a hang into a failure.
 const LONG: Duration = Duration::from_secs(120);
 
-impl Line {
+impl ReadyQueue {
     pub(crate) fn new(queue: &'static Queue<Message>, threads: usize) -> Self {
         let tally = Arc::new(Tally::default());
         let thread = |n: usize| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Group, Lane, Queue};
 
-use crate::line::{Line, Message};
+use crate::line::{Message, ReadyQueue};
 use crate::queue_support::{Bell, Random, poll};
 
 use Message::{Complete, Fail, Hold};
@@ -18,7 +18,7 @@ const PAUSED: Limit = Limit::AtMost(0);
 /// idle, and what can be paused is.
 pub(crate) struct Life {
     queue: &'static Queue<Message>,
-    line: Line,
+    line: ReadyQueue,
     random: Random,
     in_line: bool,
     /// How many stand in line polled by hand, now and then.
@@ -49,7 +49,7 @@ impl Life {
         let tiers = queue.lane(1, Limit::Unlimited).unwrap();
         let paused = lane.group(PAUSED, 100).unwrap();
         Self {
-            line: Line::new(queue, threads),
+            line: ReadyQueue::new(queue, threads),
             plain: (0..4).map(|_| lane.conversation().unwrap()).collect(),
             paused: (paused.conversation().map(|own| (paused, own))).unwrap(),
             capped: (capped.conversation().map(|own| (capped, own))).unwrap(),

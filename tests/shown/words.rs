@@ -109,12 +109,12 @@ fn states() {
     let said = [
         JobState::Ready.to_string(),
         JobState::Claimed(until).to_string(),
-        WaiterState::Told.to_string(),
+        WaiterState::Notified.to_string(),
         Cause::WaitsAhead.to_string(),
     ];
     assert_eq!(
         said.join(", "),
-        "ready, claimed until 1s, told, asks first for"
+        "ready, claimed until 1s, notified, asks first for"
     );
     let jobs = JobQueue::<u32, ()>::new();
     let shown = format!("{:?}", jobs.tenant("shop"));

@@ -40,7 +40,7 @@ impl Subscriber for Recorder {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line::default();
+        let mut line = ReadyQueue::default();
         event.record(&mut line);
         let (level, target) = (event.metadata().level(), event.metadata().target());
         let product = target.trim_start_matches("conversant::");
@@ -65,12 +65,12 @@ impl Subscriber for Recorder {
 }
 
 #[derive(Default)]
-struct Line {
+struct ReadyQueue {
     message: String,
     fields: String,
 }
 
-impl Visit for Line {
+impl Visit for ReadyQueue {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),

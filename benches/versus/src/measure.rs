@@ -21,13 +21,13 @@ pub struct Table {
     pub title: String,
     pub unit: &'static str,
     pub targets: Vec<Target>,
-    pub lines: Vec<Line>,
+    pub lines: Vec<ReadyQueue>,
     /// The two-processor probe before and after.
     pub probe: [f64; 2],
     pub load: String,
 }
 
-pub struct Line {
+pub struct ReadyQueue {
     pub name: String,
     pub role: Role,
     /// Nanoseconds per operation, round by round.
@@ -50,7 +50,7 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
         let size = calibrate(&mut *entry.contender, plan.length);
         sizes.push(size.with_context(|| entry.name.clone())?);
     }
-    let new_line = |entry: &Entry| Line {
+    let new_line = |entry: &Entry| ReadyQueue {
         name: entry.name.clone(),
         role: entry.role,
         rounds: Vec::new(),
@@ -58,7 +58,7 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
         disturbed: 0,
         spoilt: 0,
     };
-    let mut lines: Vec<Line> = entries.iter().map(new_line).collect();
+    let mut lines: Vec<ReadyQueue> = entries.iter().map(new_line).collect();
     let before = probe();
     for _ in 0..plan.rounds {
         for ((entry, line), &ops) in entries.iter_mut().zip(&mut lines).zip(&sizes) {
@@ -85,7 +85,12 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
 }
 
 /// The best of several runs, of the undisturbed ones if there is any.
-fn round(contender: &mut dyn Contender, line: &mut Line, ops: u64, runs: usize) -> Result<()> {
+fn round(
+    contender: &mut dyn Contender,
+    line: &mut ReadyQueue,
+    ops: u64,
+    runs: usize,
+) -> Result<()> {
     let (mut best, mut best_disturbed) = (f64::INFINITY, f64::INFINITY);
     let mut clean = 0;
     for _ in 0..runs * PATIENCE {
@@ -124,7 +129,7 @@ fn calibrate(contender: &mut dyn Contender, length: Duration) -> Result<u64> {
     }
 }
 
-impl Line {
+impl ReadyQueue {
     /// The value that a part `at` of all rounds is below.
     pub fn quantile(&self, at: f64) -> f64 {
         quantile(self.rounds.clone(), at)
@@ -135,7 +140,7 @@ impl Line {
     }
 
     /// The ratio to another line, round by round: what disturbs a whole round cancels out.
-    pub fn ratios(&self, other: &Line) -> Vec<f64> {
+    pub fn ratios(&self, other: &ReadyQueue) -> Vec<f64> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         pairs.map(|(a, b)| a / b).collect()
     }

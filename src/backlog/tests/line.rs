@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::ready::{Line, Position};
+use crate::ready::{Position, ReadyQueue};
 use crate::wait::tests::heap::held_by_this_thread;
 
 const GROUPS: usize = 24;
@@ -47,7 +47,7 @@ type Place = (u64, Position);
 
 /// A line beside who stands in it.
 struct Pair {
-    line: Line<usize>,
+    line: ReadyQueue<usize>,
     at: Vec<Option<Place>>,
     last: Vec<Option<Place>>,
     clock: u64,
@@ -56,7 +56,7 @@ struct Pair {
 impl Pair {
     fn new(groups: usize) -> Self {
         Self {
-            line: Line::default(),
+            line: ReadyQueue::default(),
             at: vec![None; groups],
             last: vec![None; groups],
             clock: 0,

@@ -121,8 +121,8 @@ fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
         assert!(lanes.ring() == [first]);
         for (turn, (lane, ticket)) in turns.into_iter().zip(stood).rev() {
             let level = if turn.group == 'c' { 9 } else { 10 };
-            let line = lanes.line(lane, 0);
-            line.insert(ticket, Position::new(level, ticket, None), turn.group);
+            let ready = lanes.ready(lane, 0);
+            ready.insert(ticket, Position::new(level, ticket, None), turn.group);
             lanes.update(lane);
             lanes.unclaim(lane, turn.overtaken);
         }

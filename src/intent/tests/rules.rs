@@ -140,7 +140,7 @@ fn who_is_told_keeps_those_behind() {
     assert!(waits.iter_mut().all(|wait| poll(wait).is_pending()));
     assert!(poll(&mut leaves).is_pending());
     drop(first);
-    let [told, waiting] = [WaiterState::Told, WaiterState::Waiting];
+    let [told, waiting] = [WaiterState::Notified, WaiterState::Waiting];
     assert_eq!(states(&lock), [told, waiting, waiting]);
     drop(leaves);
     assert_eq!(states(&lock), [told, waiting]);
@@ -159,7 +159,11 @@ fn a_release_is_told_past_one_that_does_not_look() {
     assert!(waits[1..].iter_mut().all(|wait| poll(wait).is_pending()));
     assert!(poll(&mut lock.lock(Is)).is_pending(), "and it leaves again");
     drop(overtaker);
-    let told = [WaiterState::Told, WaiterState::Waiting, WaiterState::Told];
+    let told = [
+        WaiterState::Notified,
+        WaiterState::Waiting,
+        WaiterState::Notified,
+    ];
     assert_eq!(states(&lock), told);
 }
 

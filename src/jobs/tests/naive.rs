@@ -120,7 +120,7 @@ impl Naive {
     }
 
     /// After every change: who has something joins, who has nothing leaves.
-    pub(super) fn update_lines(&mut self) {
+    pub(super) fn update_orders(&mut self) {
         for tenant in 0..3 {
             let can = |job: &NaiveJob| job.tenant == tenant && self.may_run(job);
             let can = self.jobs.iter().any(can);
@@ -166,7 +166,7 @@ impl Naive {
         let number = job.number;
         self.jobs.push(job);
         self.wait(number, due);
-        self.update_lines();
+        self.update_orders();
     }
 
     /// The numbers of the jobs and claims.
@@ -200,7 +200,7 @@ impl Naive {
                     self.ring.push((tenant, self.weights[tenant as usize]));
                 }
             }
-            self.update_lines();
+            self.update_orders();
         }
         claims
     }
@@ -213,7 +213,7 @@ impl Naive {
     pub(super) fn complete(&mut self, number: u32) {
         self.forget_timer(number);
         self.jobs.retain(|job| job.number != number);
-        self.update_lines();
+        self.update_orders();
     }
 
     pub(super) fn give_back(&mut self, number: u32, how: Unclaim) {
@@ -238,7 +238,7 @@ impl Naive {
             Unclaim::Failed => self.wait(number, failed + pause),
             Unclaim::Ready => job.is = Is::Ready,
         }
-        self.update_lines();
+        self.update_orders();
     }
 
     pub(super) fn advance(&mut self, now: Duration) -> Option<Duration> {
@@ -253,7 +253,7 @@ impl Naive {
             let is = self.job(number).unwrap().is;
             if is == Is::Later {
                 self.job(number).unwrap().is = Is::Ready;
-                self.update_lines();
+                self.update_orders();
             } else {
                 self.give_back_since(number, Unclaim::Failed, at);
             }

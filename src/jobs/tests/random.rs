@@ -103,7 +103,7 @@ impl Both {
                 self.jobs.set_limit(scope.clone(), limit).unwrap();
                 assert_eq!(self.jobs.limit(&scope), limit);
                 self.naive.limits.push((scope, limit));
-                self.naive.update_lines();
+                self.naive.update_orders();
             }
             Act::Weight(tenant, weight) => {
                 self.jobs.set_weight(tenant.into(), weight).unwrap();
@@ -293,7 +293,7 @@ impl Both {
                 let mut new = key;
                 self.jobs.rekey(id, &mut new).unwrap();
                 assert_eq!(new, std::mem::replace(old, key));
-                self.naive.update_lines();
+                self.naive.update_orders();
             }
             (Act::Rekey(_, mut key), None) => {
                 assert_eq!(self.jobs.rekey(id, &mut key), Err(Refused::Stale));
@@ -320,7 +320,7 @@ impl Both {
                         set.unwrap();
                         self.naive.forget_timer(number);
                         self.naive.wait(number, due);
-                        self.naive.update_lines();
+                        self.naive.update_orders();
                     }
                 }
             }
@@ -344,7 +344,7 @@ impl Both {
         requeued.unwrap();
         let job = self.naive.job(number).unwrap();
         (job.is, job.attempts) = (Is::Ready, 0);
-        self.naive.update_lines();
+        self.naive.update_orders();
     }
 
     fn compare(&mut self, each_job: bool) {

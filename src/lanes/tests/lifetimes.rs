@@ -1,7 +1,7 @@
 //! Bounds of lanes, lanes that come and go, and turns by name.
 
-use crate::lanes::standing::MAX_LANES;
-use crate::lanes::{LaneKey, Lanes, Standing};
+use crate::lanes::lane_level::MAX_LANES;
+use crate::lanes::{LaneKey, LaneLevel, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Position;
 
@@ -70,7 +70,7 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
 #[test]
 fn a_name_and_a_level_fit_four_bytes() {
     for (lane, level) in [(0, 255), (1, 0), (MAX_LANES - 1, 100)] {
-        let standing = Standing::new(LaneKey(lane), level);
+        let standing = LaneLevel::new(LaneKey(lane), level);
         assert_eq!((standing.index(), standing.level()), (lane, level));
     }
     let mut lanes: Lanes<usize> = Lanes::new(Bypass::default());

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::ready::{Entry, Position, Row, Stands};
+use crate::ready::{Entry, Position, ReadyItem, Row};
 
 /// Its first ticket, and how many stand as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run(u64, u64);
 
-impl Stands for Run {
+impl ReadyItem for Run {
     fn split_first(&mut self) -> Option<(Self, u64)> {
         let first = Run(self.0, 1);
         *self = (self.1 > 1).then(|| Run(self.0 + 1, self.1 - 1))?;

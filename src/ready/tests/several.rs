@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::level;
-use crate::ready::{Line, Position, Stands};
+use crate::ready::{Position, ReadyItem, ReadyQueue};
 
 /// Those that stand as one, by ticket; the first is there, others may have been taken out.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Block {
     }
 }
 
-impl Stands for Block {
+impl ReadyItem for Block {
     fn split_first(&mut self) -> Option<(Self, u64)> {
         if self.waiting() == 1 {
             return None;
@@ -82,7 +82,7 @@ enum Op {
 
 #[derive(Default)]
 struct Pair {
-    line: Line<Block>,
+    line: ReadyQueue<Block>,
     list: Vec<Member>,
     gone: Vec<Member>,
     clock: u64,

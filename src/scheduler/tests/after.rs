@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use crate::scheduler::caller::CallerOptions;
-use crate::scheduler::cell::{Function, Solo};
+use crate::scheduler::cell::{DetachedCell, Function};
 use crate::scheduler::task_state::Placing;
 use crate::scheduler::{Place, Scheduler};
 use crate::wait::WakeBatch;
@@ -47,7 +47,7 @@ fn all_workers_are_sent_for_before_anything_is_dropped() {
         assert!(state.core.cancel(waiting[0], now));
         // These are woken before workers are thought of.
         wakes.extend(repeat_n(Waker::noop().clone(), WakeBatch::BOUND));
-        let job = Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), None));
+        let job = Arc::new(DetachedCell::new(Function(|| Ok::<_, ()>(())), None));
         let submitted = (caller.0.key, Placing::default());
         state.core.submit(submitted.0, submitted.1, job, now);
     });

@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::scheduler::bodies::Bodies;
-use crate::scheduler::cell::{Course, Function, Job, Program, Runner, Solo};
+use crate::scheduler::cell::{DetachedCell, Function, Job, Program, Progress, Runner};
 use crate::scheduler::outcome::{Ending, Run};
 
 type Work = Arc<dyn Job>;
@@ -23,7 +23,7 @@ impl Runner for Told {
         Run { worker, start, end }
     }
 
-    fn told(&mut self, _: Option<Waker>) {}
+    fn to_wake(&mut self, _: Option<Waker>) {}
 
     fn start(&mut self) -> &mut Duration {
         unreachable!("it is no future")
@@ -35,21 +35,21 @@ impl Runner for Told {
 }
 
 /// A task of a type for each `N`.
-fn task<const N: usize>() -> Solo<Function<impl FnOnce() -> Result<(), ()>>> {
+fn task<const N: usize>() -> DetachedCell<Function<impl FnOnce() -> Result<(), ()>>> {
     let some = [1_u8; N];
     let sum = move || {
         let sum: usize = some.iter().map(|&n| usize::from(n)).sum();
         (sum == N).then_some(()).ok_or(())
     };
-    Solo::new(Function(sum), None)
+    DetachedCell::new(Function(sum), None)
 }
 
 /// Runs a task; its body, and for which type, if that may be used again.
 fn spent(mut job: Work) -> Option<(TypeId, Work)> {
     let mut told = Told::default();
-    let course = Arc::get_mut(&mut job).unwrap().run_alone(&mut told);
-    let of = match course {
-        Course::Spent(of) => Some(of),
+    let progress = Arc::get_mut(&mut job).unwrap().run_alone(&mut told);
+    let of = match progress {
+        Progress::Spent(of) => Some(of),
         _ => None,
     };
     let told_of = u32::from(of.is_none());
@@ -69,7 +69,7 @@ fn fill<const N: usize>(bodies: &mut Bodies) -> bool {
     put_into(task::<N>(), bodies)
 }
 
-fn put_into<P: Program>(task: Solo<P>, bodies: &mut Bodies) -> bool {
+fn put_into<P: Program>(task: DetachedCell<P>, bodies: &mut Bodies) -> bool {
     let Some(body) = bodies.take::<P>(1).and_then(Vec::pop) else {
         return false;
     };
@@ -135,14 +135,15 @@ fn of_too_many_types_the_oldest_goes() {
 
 #[test]
 fn a_body_that_is_large_or_whose_task_failed_is_not_used_again() {
-    let job =
-        |result: Result<Box<u8>, ()>| -> Work { Arc::new(Solo::new(Function(|| result), None)) };
+    let job = |result: Result<Box<u8>, ()>| -> Work {
+        Arc::new(DetachedCell::new(Function(|| result), None))
+    };
     assert!(spent(Arc::new(task::<400>())).is_none());
     assert!(spent(job(Err(()))).is_none());
     assert!(
         spent(job(Ok(Box::new(1)))).is_none(),
         "it must be dropped first"
     );
-    let labelled = Solo::new(Function(|| Ok::<_, ()>(())), Some(Arc::from("label")));
+    let labelled = DetachedCell::new(Function(|| Ok::<_, ()>(())), Some(Arc::from("label")));
     assert!(spent(Arc::new(labelled)).is_none());
 }

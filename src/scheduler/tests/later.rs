@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure};
-use crate::scheduler::clock::Keeps;
+use crate::scheduler::clock::TimeKeeper;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::stall::Target;
@@ -31,7 +31,7 @@ fn at(seconds: u64) -> Duration {
 impl World {
     fn new(workers: u32, failures: OnFailure) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        core.clock.keeps = Keeps::Workers;
+        core.clock.keeps = TimeKeeper::Workers;
         let options = CallerOptions {
             on_failure: failures,
             ..CallerOptions::default()

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::runs::{NOW, Worker, World, awaits};
 use super::waiting;
 use crate::backlog::{Blocked, GroupKey};
-use crate::scheduler::cell::{Function, Job, Solo};
-use crate::scheduler::local_queue::Ran;
+use crate::scheduler::cell::{DetachedCell, Function, Job};
+use crate::scheduler::local_queue::Report;
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::task_state::{Claimed, Placing};
 
@@ -281,7 +281,7 @@ fn who_took_over_a_hold_gives_it_back() {
     (0..2).for_each(|_| world.submit(Some(group), 0));
     world.post(2);
     let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
-    let mut ran = Ran::new(taken.first.tag, NOW);
+    let mut ran = Report::new(taken.first.tag, NOW);
     assert!(taken.queue.unwrap().next(&mut ran).is_some());
     world.state.exact(&mut world.wakes);
     assert_eq!((ran.tag.id.0, world.state.core.unfinished), (2, 3));
@@ -303,7 +303,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         let group = |id: u64| grouped.then(|| groups[(id as usize - 1) / 2]);
         let label = |id: u64| (labels && id.is_multiple_of(2)).then_some("even");
         let task = |id| {
-            let job: Arc<dyn Job> = Arc::new(Solo::new(
+            let job: Arc<dyn Job> = Arc::new(DetachedCell::new(
                 Function(|| Ok::<_, ()>(())),
                 label(id).map(Arc::from),
             ));
@@ -321,7 +321,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         }
         let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = taken.queue.unwrap();
-        let mut ran = Ran::new(taken.first.tag, NOW);
+        let mut ran = Report::new(taken.first.tag, NOW);
         for id in 2..3 + begun {
             ran.end = Duration::from_secs(id);
             assert!(queue.next(&mut ran).is_some());

@@ -11,7 +11,7 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::state::{State, Taken};
@@ -97,10 +97,10 @@ impl World {
         taken.map(|Taken { first, queue }| (self.number(first.tag), queue))
     }
 
-    fn ran(&self, n: usize, ending: Ending) -> Ran {
-        let went = Went::Ended(ending);
-        let ran = Ran::new(self.tags[&n], self.now);
-        Ran { went, ..ran }
+    fn ran(&self, n: usize, ending: Ending) -> Report {
+        let result = RunResult::Ended(ending);
+        let ran = Report::new(self.tags[&n], self.now);
+        Report { result, ..ran }
     }
 
     pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
@@ -355,7 +355,7 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
     for ending in [Ending::Failed, Ending::Panicked] {
         let mut ran = world.ran(1, ending);
         assert!(queue.next(&mut ran).is_none());
-        assert!(matches!(ran.went, Went::Ended(told) if told == ending));
+        assert!(matches!(ran.result, RunResult::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);
     let taken = world.state.finish(1, ran, world.now, &mut world.wakes);

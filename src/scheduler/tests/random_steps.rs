@@ -5,8 +5,8 @@ use std::task::{Poll, Waker};
 
 use super::random::{At, Busy, Caller, Is, MOST, Task, WakesWorker, World, limit};
 use super::waiting;
-use crate::scheduler::cell::{Cell, Function, Gift, Job, Solo};
-use crate::scheduler::local_queue::{Ran, Went};
+use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
+use crate::scheduler::local_queue::{Report, RunResult};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::state::Taken;
@@ -17,7 +17,7 @@ use crate::workers::Activity;
 /// A future that does nothing.
 fn awaits(label: Option<&str>) -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-    Arc::new(Solo::new(stage, label.map(Arc::from)))
+    Arc::new(DetachedCell::new(stage, label.map(Arc::from)))
 }
 
 impl World {
@@ -53,16 +53,16 @@ impl World {
             return;
         };
         let at = tag.id.0 as usize - 1;
-        let went = match (self.happens(15), tag.future.filter(|_| self.draw(3) == 0)) {
-            (true, _) => Went::Ended(Ending::Failed),
-            (_, Some(_)) => Went::Suspended(awaits(self.tasks[at].label), self.draw(2) == 0),
-            _ => Went::Ended(Ending::Ok),
+        let result = match (self.happens(15), tag.future.filter(|_| self.draw(3) == 0)) {
+            (true, _) => RunResult::Ended(Ending::Failed),
+            (_, Some(_)) => RunResult::Suspended(awaits(self.tasks[at].label), self.draw(2) == 0),
+            _ => RunResult::Ended(Ending::Ok),
         };
         let c = &mut self.callers[self.tasks[at].caller];
-        self.tasks[at].is = match &went {
-            Went::Ended(ending) => Is::Ended(*ending),
+        self.tasks[at].is = match &result {
+            RunResult::Ended(ending) => Is::Ended(*ending),
             // It may be woken already.
-            Went::Suspended(_, woken) => {
+            RunResult::Suspended(_, woken) => {
                 if *woken {
                     Is::InLine
                 } else {
@@ -70,7 +70,7 @@ impl World {
                 }
             }
         };
-        if went.has_failed() && c.skips {
+        if result.has_failed() && c.skips {
             let tier = self.tasks[at].tier;
             c.skip_above = Some(c.skip_above.map_or(tier, |above| above.min(tier)));
         }
@@ -78,8 +78,8 @@ impl World {
         if woken_before {
             self.tasks[at].is = Is::InLine;
         }
-        let mut ran = Ran::new(tag, self.now);
-        ran.went = went;
+        let mut ran = Report::new(tag, self.now);
+        ran.result = result;
         if let Some(queue) = queue
             && queue.next(&mut ran).is_some()
         {
@@ -108,12 +108,12 @@ impl World {
         let shown = label.map(Arc::from);
         let (job, at): (Arc<dyn Job>, Option<At>) = match (future, named) {
             (false, false) => (
-                Arc::new(Solo::new(Function(|| Ok::<_, ()>(())), shown)),
+                Arc::new(DetachedCell::new(Function(|| Ok::<_, ()>(())), shown)),
                 None,
             ),
             (true, false) => {
                 let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-                (Arc::new(Solo::new(stage, shown)), None)
+                (Arc::new(DetachedCell::new(stage, shown)), None)
             }
             (false, true) => {
                 let cell = Arc::new(Cell::new(Function(|| Ok::<_, ()>(())), shown));

@@ -8,9 +8,9 @@ use super::waiting;
 use crate::backlog::GroupKey;
 use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
-use crate::scheduler::cell::{Cell, Function, Gift, Job, Solo};
+use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Ran, Went};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
@@ -109,7 +109,7 @@ impl World {
     }
 
     pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
-        let ran = worker.ran(Went::Ended(ending));
+        let ran = worker.ran(RunResult::Ended(ending));
         let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes);
         self.drop_ended();
         Some(Worker::new(worker.n, taken?))
@@ -181,7 +181,7 @@ impl World {
 /// A future that does nothing.
 pub(super) fn awaits() -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-    Arc::new(Solo::new(stage, None))
+    Arc::new(DetachedCell::new(stage, None))
 }
 
 impl Worker {
@@ -194,18 +194,18 @@ impl Worker {
         self.tag.id.0
     }
 
-    pub(super) fn ran(&self, went: Went) -> Ran {
-        let ran = Ran::new(self.tag, NOW);
-        Ran { went, ..ran }
+    pub(super) fn ran(&self, result: RunResult) -> Report {
+        let ran = Report::new(self.tag, NOW);
+        Report { result, ..ran }
     }
 
     /// What it runs ended well: it goes on with its local queue, if there is more.
     pub(super) fn next(&mut self) -> bool {
-        self.goes_on(Went::Ended(Ending::Ok))
+        self.goes_on(RunResult::Ended(Ending::Ok))
     }
 
-    pub(super) fn goes_on(&mut self, went: Went) -> bool {
-        let mut ran = self.ran(went);
+    pub(super) fn goes_on(&mut self, result: RunResult) -> bool {
+        let mut ran = self.ran(result);
         let queue = self.queue.as_ref();
         let next = queue.and_then(|queue| queue.next(&mut ran));
         next.map(|_| self.tag = ran.tag).is_some()
@@ -356,11 +356,11 @@ fn futures_of_a_run_end_one_by_one() {
                 assert!(worker.next());
             }
             let future = worker.tag.future.unwrap();
-            let went = match suspends {
-                false => Went::Ended(Ending::Ok),
-                true => Went::Suspended(awaits(), false),
+            let result = match suspends {
+                false => RunResult::Ended(Ending::Ok),
+                true => RunResult::Suspended(awaits(), false),
             };
-            assert!(worker.goes_on(went));
+            assert!(worker.goes_on(result));
             world.rest(worker);
             assert_eq!(world.state.core.futures.len(), usize::from(suspends));
             if suspends {

@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::runs::{NOW, Worker, World, awaits};
 use crate::limit::Limit;
 use crate::scheduler::caller::CallerOptions;
-use crate::scheduler::local_queue::Went;
+use crate::scheduler::local_queue::RunResult;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::task_state::{Location, Placing};
@@ -14,7 +14,7 @@ use crate::slab::Key;
 
 /// It is polled, and wakes itself; whether the worker has more.
 fn polls(worker: &mut Worker) -> bool {
-    worker.goes_on(Went::Suspended(awaits(), true))
+    worker.goes_on(RunResult::Suspended(awaits(), true))
 }
 
 /// Polls all that a worker takes.
@@ -24,7 +24,7 @@ fn poll_all(world: &mut World) -> Vec<u64> {
     while polls(&mut worker) {
         all.push(worker.id());
     }
-    let last = worker.ran(Went::Suspended(awaits(), true));
+    let last = worker.ran(RunResult::Suspended(awaits(), true));
     assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
     all
 }
@@ -73,8 +73,8 @@ fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
             .map(|(_, key)| key)
             .next();
         world.state.core.wake_task(entry.unwrap());
-        while worker.goes_on(Went::Suspended(awaits(), false)) {}
-        let last = worker.ran(Went::Suspended(awaits(), false));
+        while worker.goes_on(RunResult::Suspended(awaits(), false)) {}
+        let last = worker.ran(RunResult::Suspended(awaits(), false));
         assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
         assert_eq!(world.state.core.suspended, 5);
         assert_eq!(end_some(&mut world), [woken]);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::{Ticket, Waiters, WakeBatch};
 use super::{counting, heap};
 
-/// Whether it waits with a waker of this task: then it needs no spare one.
+/// Whether it waits with a waker of this task: then it needs no cloned one.
 fn waits_with<D: Default>(list: &mut Waiters<D>, ticket: Ticket, waker: &Waker) -> bool {
     list.enqueue(D::default(), &mut Some(ticket), waker, &mut None)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
 use super::super::gate::Gate;
-use super::super::{Guarded, Spare, WakeBatch};
+use super::super::{ClonedWaker, Guarded, WakeBatch};
 use super::{Calls, counting};
 
 /// Runs a closure when dropped.
@@ -151,7 +151,7 @@ fn wakers_that_panic_when_dropped_stop_nobody() {
     }
     session.parts().1.push(waker());
     drop(session);
-    drop(Spare::from(waker()));
+    drop(ClonedWaker::from(waker()));
     assert_eq!(drops.load(Relaxed), 5);
 }
 

@@ -46,7 +46,10 @@ impl Naive {
     }
 
     pub(crate) fn in_line(w: &Waiter) -> bool {
-        matches!(w.state, State::In(WaiterState::Waiting | WaiterState::Told))
+        matches!(
+            w.state,
+            State::In(WaiterState::Waiting | WaiterState::Notified)
+        )
     }
 
     pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter> {
@@ -177,7 +180,7 @@ impl Naive {
             if self.asked_up_to(id) > self.available() {
                 return;
             }
-            self.wake(id, State::In(WaiterState::Told));
+            self.wake(id, State::In(WaiterState::Notified));
         }
     }
 

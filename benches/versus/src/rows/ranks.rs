@@ -18,7 +18,7 @@ use crate::race::{alone, pin};
 use crate::work::Draw;
 
 const LIMIT: &str = "bitmap limit";
-const OURS: &str = "conversant Line";
+const OURS: &str = "conversant ReadyQueue";
 const HEAP: &str = "BinaryHeap";
 
 /// Standing levels are below this, bumped ones above.

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-use conversant::internals::{Backlog, GroupKey, LaneKey, Line, Position};
+use conversant::internals::{Backlog, GroupKey, LaneKey, Position, ReadyQueue};
 use conversant::limit::{Bypass, Limit};
 use priority_queue::PriorityQueue;
 use rustc_hash::FxBuildHasher;
@@ -29,7 +29,7 @@ pub trait Order {
 
 /// As the lanes use it: groups join under a ticket, which says where they stand.
 #[derive(Default)]
-pub struct Lined(Line<u32>);
+pub struct Lined(ReadyQueue<u32>);
 
 impl Lined {
     #[inline(always)]

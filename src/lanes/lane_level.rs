@@ -12,14 +12,14 @@ impl LaneKey {
     }
 }
 
-/// The most lanes at once: a [`Standing`] has three bytes for them.
+/// The most lanes at once: a [`LaneLevel`] has three bytes for them.
 pub(super) const MAX_LANES: u32 = 1 << 24;
 
 /// A lane's name and a standing level, in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing(u32);
+pub struct LaneLevel(u32);
 
-impl Standing {
+impl LaneLevel {
     /// This level in that lane.
     #[inline]
     pub fn new(lane: LaneKey, level: u8) -> Self {
