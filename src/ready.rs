@@ -1,4 +1,4 @@
-//! Who stands in one line: by rank, and who of them is the oldest.
+//! The groups of one lane and tier that are ready: who is next by rank, and who is the oldest.
 //!
 //! State: while all have the same standing level and joined in the order of their
 //! tickets they stand in one row, else in `ranked`, in a row for each rank.
@@ -35,7 +35,7 @@ const FEW_GAPS: usize = 32;
 /// Capacity that is not worth giving back.
 const SLACK: usize = 1024;
 
-/// Groups in line.
+/// Groups that are ready.
 #[derive(Debug)]
 pub struct ReadyQueue<G> {
     row: Row<G>,

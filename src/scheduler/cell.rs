@@ -1,8 +1,8 @@
-//! A task's body: what is to be run, and what becomes of what that gives. It is kept for the
-//! task's handle, with when it was; or, if there is none, dropped as soon as it is there.
+//! A task's body: what is to be run, and its result. That is kept for the task's handle, with
+//! when the task ran; without a handle it is dropped at once.
 //!
-//! A task ends here before it does in the core: what it gave is there from then on, and
-//! who was waiting is woken when the core has recorded it.
+//! A task ends here before it does in the core: its result is there from then on, and
+//! whoever waits for it is woken when the core has recorded the end.
 
 use std::any::{Any, TypeId};
 use std::mem::needs_drop;
@@ -19,7 +19,7 @@ use super::task_state::{Body, Location};
 
 /// What a worker does with a task, whatever its types.
 pub(super) trait Job: Body + Any + Send + Sync {
-    /// Runs it until it ends and keeps what it gave, or until it must be woken to go
+    /// Runs it until it ends and keeps its result, or until it must be woken to go
     /// on. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Progress;
 
@@ -118,18 +118,18 @@ where
     }
 }
 
-/// What a task gave; where and when it ran, if it did.
+/// A task's result; where and when it ran, if it did.
 type Final<R, E> = (Verdict<R, E>, Option<Run>);
 
 /// The same, when it has ended; `None` if that was taken before.
 pub(super) type PolledResult<R, E> = Poll<Option<Final<R, E>>>;
 
-/// What the task's handle has of it.
+/// A body from which a handle takes the result.
 pub(super) trait HasOutcome<R, E>: Send + Sync {
     fn slot(&self) -> &Slot<R, E>;
 }
 
-/// What becomes of what a task gives.
+/// Where a task's result goes.
 pub(super) trait ResultSink<P: Program>: Send + Sync + 'static {
     /// Whether it stays in the body.
     const STAYS: bool;
@@ -157,7 +157,7 @@ impl<P: Program> ResultSink<P> for () {
     }
 }
 
-/// Where a handle finds it. The lock is only ever held to move a value: none of the user's
+/// The result, for a handle. The lock is only ever held to move a value: none of the user's
 /// code runs under it.
 pub(super) struct Slot<R, E>(Mutex<SlotState<R, E>>);
 
@@ -242,7 +242,7 @@ impl<R, E> SlotState<R, E> {
     }
 }
 
-/// A body, and what is kept there.
+/// What is to be run, and where its result goes.
 pub(super) struct TaskCell<P, K> {
     label: Option<Arc<str>>,
     /// While nobody runs it, and it has not ended. The lock is only ever held to move it.

@@ -12,7 +12,7 @@
 //!
 //! A variant is caught as soon as one of its tests fails. It is caught too if the test hangs:
 //! if it takes more than four times as long as unbroken, and either at least 3 s or a second
-//! in which it uses no processor. Where threads race one run may miss it: three runs, and as
+//! in which it uses no processor. Where threads race one run may miss it: ten runs, and as
 //! many as 3 s hold, may not. It counts against us if the test passes, if there is none, if it
 //! fails unbroken, or if the patch does not compile or does not say exactly where it belongs.
 
