@@ -304,8 +304,8 @@ impl<T> State<T> {
         let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
-        let line = self.lanes.ready(lane, tier);
-        line.join(
+        let ready = self.lanes.ready(lane, tier);
+        ready.join(
             age,
             mailbox.ticket,
             mailbox.lane.level(),

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use crate::error::Stalled;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::wait::{ClonedWaker, Op, Ticket, Waiters, sealed};
+use crate::wait::{ClonedWaker, Op, Ticket, sealed};
 
 use super::core::How;
 use super::current::{block, current, unblock};
@@ -142,7 +142,7 @@ impl<R> Op for Drained<'_, R> {
         if !std::mem::replace(&mut self.begun, true) {
             shared.close(of, self.how);
         }
-        let worker = current(shared);
+        let (worker, own) = (current(shared), cx.waker());
         let looked = shared.poll(cx, |state, wakes, cloned| {
             state.exact(wakes);
             let stalled = worker.is_some_and(|n| state.core.stalls.is_stalled(n));
@@ -150,7 +150,8 @@ impl<R> Op for Drained<'_, R> {
                 Some(summary) => Ok(summary),
                 None if stalled => Err(Stalled),
                 None => {
-                    enqueue(state.core.end_waiters(of), &mut self.ticket, cloned);
+                    let waiters = state.core.end_waiters(of);
+                    waiters.enqueue((), &mut self.ticket, own, cloned);
                     return None;
                 }
             };
@@ -173,15 +174,5 @@ impl<R> Op for Drained<'_, R> {
 
     fn unblock(&mut self) {
         unblock(self.shared);
-    }
-}
-
-/// Takes or keeps a place in line with the cloned waker, if there is one.
-fn enqueue(waiters: &mut Waiters<()>, ticket: &mut Option<Ticket>, cloned: &mut Option<Waker>) {
-    if let Some(waker) = cloned.take() {
-        match *ticket {
-            Some(ticket) => *cloned = waiters.rewait(ticket, waker),
-            None => *ticket = Some(waiters.register((), waker)),
-        }
     }
 }

@@ -202,7 +202,7 @@ fn a_future_is_not_among_several_groups() {
             group,
             ..Placing::default()
         };
-        let job = if future { awaits() } else { world.job() };
+        let job = if future { awaits(None) } else { world.job() };
         world.state.core.submit(world.caller, placing, job, NOW);
     }
     let worker = world.claim(1, 9).unwrap();

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::random::{At, Busy, Caller, Is, MOST, Task, WakesWorker, World, limit};
+use super::runs::awaits;
 use super::waiting;
-use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
+use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job, Program};
 use crate::scheduler::local_queue::{Report, RunResult};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
@@ -14,10 +15,11 @@ use crate::scheduler::task_state::{Location, Phase, Placing, Tag};
 use crate::wait::WakeBatch;
 use crate::workers::Activity;
 
-/// A future that does nothing.
-fn awaits(label: Option<&str>) -> Arc<dyn Job> {
-    let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-    Arc::new(DetachedCell::new(stage, label.map(Arc::from)))
+/// A task with a handle, and what tells where it waits.
+fn named<P: Program>(program: P, label: Option<Arc<str>>) -> (Arc<dyn Job>, Option<At>) {
+    let cell = Arc::new(Cell::new(program, label));
+    let same = Arc::clone(&cell);
+    (cell, Some(Box::new(move || same.slot().location())))
 }
 
 impl World {
@@ -104,28 +106,15 @@ impl World {
     fn make(&mut self, caller: usize, group: Option<usize>, tier: u32) -> (Arc<dyn Job>, bool) {
         let label = ["one", "two"][self.draw(2)];
         let label = self.happens(3).then_some(label);
-        let (future, named) = (self.happens(6), self.draw(3) == 0);
+        let (future, has_handle) = (self.happens(6), self.draw(3) == 0);
         let shown = label.map(Arc::from);
-        let (job, at): (Arc<dyn Job>, Option<At>) = match (future, named) {
-            (false, false) => (
-                Arc::new(DetachedCell::new(Function(|| Ok::<_, ()>(())), shown)),
-                None,
-            ),
-            (true, false) => {
-                let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-                (Arc::new(DetachedCell::new(stage, shown)), None)
-            }
-            (false, true) => {
-                let cell = Arc::new(Cell::new(Function(|| Ok::<_, ()>(())), shown));
-                let same = Arc::clone(&cell);
-                (cell, Some(Box::new(move || same.slot().location())))
-            }
-            (true, true) => {
-                let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-                let cell = Arc::new(Cell::new(stage, shown));
-                let same = Arc::clone(&cell);
-                (cell, Some(Box::new(move || same.slot().location())))
-            }
+        let function = Function(|| Ok::<_, ()>(()));
+        let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
+        let (job, at): (Arc<dyn Job>, _) = match (future, has_handle) {
+            (false, false) => (Arc::new(DetachedCell::new(function, shown)), None),
+            (true, false) => (awaits(label), None),
+            (false, true) => named(function, shown),
+            (true, true) => named(stage, shown),
         };
         self.tasks.push(Task {
             caller,
@@ -139,7 +128,7 @@ impl World {
             synced: false,
             covered: false,
         });
-        (job, named)
+        (job, has_handle)
     }
 
     fn posts(&mut self) {

@@ -76,7 +76,7 @@ impl World {
     pub(super) fn post_mixed(&mut self, futures: &[bool]) {
         let first = self.state.core.last.0 + 1;
         let run = (first..).zip(futures).map(|(id, &future)| {
-            let job = if future { awaits() } else { self.job() };
+            let job = if future { awaits(None) } else { self.job() };
             Some(waiting(id, false, job))
         });
         let (alone, run) = (Placing::default(), run.collect());
@@ -179,9 +179,9 @@ impl World {
 }
 
 /// A future that does nothing.
-pub(super) fn awaits() -> Arc<dyn Job> {
+pub(super) fn awaits(label: Option<&str>) -> Arc<dyn Job> {
     let stage = Stage::New(std::future::ready(Ok::<_, ()>(())));
-    Arc::new(DetachedCell::new(stage, None))
+    Arc::new(DetachedCell::new(stage, label.map(Arc::from)))
 }
 
 impl Worker {
@@ -358,7 +358,7 @@ fn futures_of_a_run_end_one_by_one() {
             let future = worker.tag.future.unwrap();
             let result = match suspends {
                 false => RunResult::Ended(Ending::Ok),
-                true => RunResult::Suspended(awaits(), false),
+                true => RunResult::Suspended(awaits(None), false),
             };
             assert!(worker.goes_on(result));
             world.rest(worker);

@@ -14,7 +14,7 @@ use crate::slab::Key;
 
 /// It is polled, and wakes itself; whether the worker has more.
 fn polls(worker: &mut Worker) -> bool {
-    worker.goes_on(RunResult::Suspended(awaits(), true))
+    worker.goes_on(RunResult::Suspended(awaits(None), true))
 }
 
 /// Polls all that a worker takes.
@@ -24,7 +24,7 @@ fn poll_all(world: &mut World) -> Vec<u64> {
     while polls(&mut worker) {
         all.push(worker.id());
     }
-    let last = worker.ran(RunResult::Suspended(awaits(), true));
+    let last = worker.ran(RunResult::Suspended(awaits(None), true));
     assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
     all
 }
@@ -73,8 +73,8 @@ fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
             .map(|(_, key)| key)
             .next();
         world.state.core.wake_task(entry.unwrap());
-        while worker.goes_on(RunResult::Suspended(awaits(), false)) {}
-        let last = worker.ran(RunResult::Suspended(awaits(), false));
+        while worker.goes_on(RunResult::Suspended(awaits(None), false)) {}
+        let last = worker.ran(RunResult::Suspended(awaits(None), false));
         assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
         assert_eq!(world.state.core.suspended, 5);
         assert_eq!(end_some(&mut world), [woken]);
@@ -210,7 +210,7 @@ fn futures_that_end_together_give_back_what_each_of_them_held() {
             world
                 .state
                 .core
-                .submit(world.caller, placing, awaits(), NOW);
+                .submit(world.caller, placing, awaits(None), NOW);
         }
         while world.state.core.backlog.in_flight() < 6 {
             poll_all(&mut world);
