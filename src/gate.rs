@@ -55,12 +55,14 @@ use crate::wait::{Guarded, Op, Wait, Waiters};
 mod enter;
 #[cfg(all(test, loom))]
 mod model;
+mod snapshot;
 mod state;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod word;
 
 use self::enter::Enter;
+pub use self::snapshot::{Counts, Snapshot};
 
 /// Lets tickets of the lowest tier enter together, and those of the next when they have left.
 ///
@@ -124,23 +126,6 @@ pub struct Ticket<G: Borrow<TierGate> = TierGate> {
     position: Option<crate::wait::Ticket>,
 }
 
-/// What a gate looks like at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct GateView {
-    /// The open tier, if anything is outstanding.
-    pub open: Option<u32>,
-    /// Whether nobody new enters it because a lower tier has an outstanding ticket.
-    pub draining: bool,
-    /// How many tickets are inside.
-    pub inside: u64,
-    /// The outstanding tickets of each tier, the open one first, then ascending.
-    pub outstanding: Vec<(u32, u64)>,
-    /// How many waits to enter there are, in all tiers.
-    pub waiting: usize,
-}
-
 struct Shared {
     word: Word,
     state: Guarded<State>,
@@ -180,20 +165,6 @@ impl TierGate {
     /// that all handles share.
     pub fn join_ref(&self, tier: u32) -> Ticket<&Self> {
         Ticket::join(self, tier)
-    }
-
-    /// What it looks like now. O(tiers with a ticket outstanding), under the lock.
-    #[must_use]
-    pub fn snapshot(&self) -> GateView {
-        let mut state = self.shared.state.lock();
-        state.read(&self.shared.word);
-        GateView {
-            open: state.tiers.open(),
-            draining: state.tiers.draining(),
-            inside: state.tiers.running(),
-            outstanding: state.tiers.iter().collect(),
-            waiting: state.lines.values().map(Waiters::len).sum(),
-        }
     }
 }
 

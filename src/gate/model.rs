@@ -80,13 +80,13 @@ fn join_against_last_leave_of_the_same_tier() {
         let late = spawn(move || {
             let mut ticket = other.join(1);
             ticket.enter().wait();
-            assert_eq!(other.snapshot().open, Some(1));
+            assert_eq!(other.counts().open, Some(1));
         });
         if !inside.leave_for(&mut next) {
             next.enter().wait();
         }
-        let view = gate.snapshot();
-        assert_eq!((view.open, view.inside), (Some(2), 1));
+        let counts = gate.counts();
+        assert_eq!((counts.open, counts.inside), (Some(2), 1));
         drop(next);
         late.join().unwrap();
         assert_eq!(gate.snapshot().outstanding, []);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::word::MOST;
 use super::{Ticket, TierGate};
+use crate::wait::WaitCounts;
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -68,8 +69,9 @@ fn a_tier_enters_together_and_the_next_when_all_have_left() {
     assert!(second.iter().all(|e| e.woken.get() == 1));
     assert!(second.iter_mut().all(|e| e.poll().is_ready()));
     drop(second);
-    let view = gate.snapshot();
-    assert_eq!((view.open, view.inside, view.waiting), (None, 0, 0));
+    let none = WaitCounts::default();
+    let counts = gate.counts();
+    assert_eq!((counts.open, counts.inside, counts.enters), (None, 0, none));
 }
 
 /// Fault: gating on the immediate predecessor only.
@@ -106,11 +108,13 @@ fn those_who_wait_need_no_thread() {
     assert!(low.try_enter());
     let mut all: Vec<_> = (0..MANY).map(|_| Entering::new(gate.join(2))).collect();
     assert!(all.iter_mut().all(|e| e.poll().is_pending()));
-    assert_eq!(gate.snapshot().waiting, MANY);
+    assert_eq!(gate.counts().enters.waiting, MANY);
     drop(low);
+    assert_eq!(gate.counts().enters.notified, MANY);
+    assert_eq!(gate.counts().outside, MANY as u64);
     assert!(all.iter().all(|e| e.woken.get() == 1));
     assert!(all.iter_mut().all(|e| e.poll().is_ready()));
-    assert_eq!(gate.snapshot().waiting, 0);
+    assert_eq!(gate.counts().enters, WaitCounts::default());
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn more_are_inside_than_the_word_counts() {
     let mut all: Vec<_> = (0..MANY).map(|_| gate.join_ref(1)).collect();
     let mut next = gate.join_ref(2);
     assert!(all.iter_mut().all(Ticket::try_enter));
-    assert_eq!(gate.snapshot().inside, MANY as u64);
+    assert_eq!(gate.counts().inside, MANY as u64);
     for ticket in all {
         assert!(!next.try_enter());
         drop(ticket);
@@ -153,7 +157,7 @@ fn who_has_not_entered_does_not_count_as_inside() {
     assert!(!high.try_enter());
     assert!(high.enter().wait_timeout(Duration::ZERO).is_err());
     assert!(!high.entered());
-    assert_eq!(gate.snapshot().inside, 1);
+    assert_eq!(gate.counts().inside, 1);
     drop(high);
     assert_eq!(outstanding(&gate), [(1, 1)]);
 }
@@ -196,7 +200,7 @@ fn tier_numbers_may_be_used_again() {
     assert!(inside.try_enter());
     let mut batch: Vec<_> = [100, 200, 300].map(|t| Entering::new(gate.join(t))).into();
     assert!(batch.iter_mut().all(|e| e.poll().is_pending()));
-    assert!(gate.snapshot().draining);
+    assert!(gate.counts().draining);
     // One drain, then lowest first.
     drop(inside);
     for _ in 0..3 {
@@ -278,7 +282,7 @@ fn a_wait_that_times_out_leaves_the_ticket_where_it_was() {
     let mut high = gate.join(2);
     for _ in 0..3 {
         assert!(high.enter().wait_timeout(Duration::ZERO).is_err());
-        assert_eq!(gate.snapshot().waiting, 0);
+        assert_eq!(gate.counts().enters, WaitCounts::default());
         // No line is kept for a tier that nobody waits in.
         assert!(gate.shared.state.lock().lines.is_empty());
     }
@@ -287,7 +291,7 @@ fn a_wait_that_times_out_leaves_the_ticket_where_it_was() {
     high.enter().wait();
     // Again is at once.
     high.enter().wait();
-    assert_eq!(gate.snapshot().inside, 1);
+    assert_eq!(gate.counts().inside, 1);
 }
 
 #[test]

@@ -73,13 +73,18 @@ fn play(steps: &[Step]) {
                 assert_eq!(ticket.leave_for(&mut tickets[to]), expected);
             }
         }
-        let view = gate.snapshot();
+        let snapshot = gate.snapshot();
+        assert_eq!(snapshot.counts, gate.counts());
+        let counts = snapshot.counts;
         assert_eq!(
-            (view.open, view.draining),
+            (counts.open, counts.draining),
             (rule.0.open(), rule.0.draining())
         );
-        assert_eq!(view.inside, rule.0.running());
-        assert!(view.outstanding.into_iter().eq(rule.0.iter()));
+        assert_eq!(
+            (counts.inside, counts.outside),
+            (rule.0.running(), rule.0.waiting())
+        );
+        assert!(snapshot.outstanding.into_iter().eq(rule.0.iter()));
     }
 }
 
