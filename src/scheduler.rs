@@ -1,12 +1,14 @@
 //! A scheduler for the tasks of many callers, on shared workers.
 //!
-//! A [`Caller`] submits tasks and never waits for that. Its tasks start in an
-//! order that it shapes: by tier (all that has arrived in a lower tier is done
-//! first), by group (one at a time, or as many as the group's limit says, in
-//! order of submission), by rank (bumped groups first, then by standing level,
-//! then by age, with bounded overtaking). Callers share the workers by weighted
-//! round robin. What a task returns, its error or its panic, waits in its
-//! [`Task`] handle.
+//! A [`Caller`] submits tasks; a submission never waits for a worker. Three things decide the
+//! order in which a caller's tasks start:
+//!
+//! - the tier: all tasks that have arrived in lower tiers end first;
+//! - the group: its tasks start in the order of submission, as many at once as its limit says;
+//! - the rank: bumped groups first, then by standing level, then by age, with bounded overtaking.
+//!
+//! Callers share the workers by weighted round robin. The [`Task`] handle keeps the result of a
+//! task, its error or its panic.
 //!
 //! # Example
 //!
@@ -40,53 +42,50 @@
 //!
 //! # Workers
 //!
-//! Workers start as eligible work arrives, up to a maximum that can be raised
-//! and lowered while they run, and leave after resting for the idle time.
-//! Nothing polls. Out of a long backlog of short tasks a worker takes several at
-//! once; see [`Builder::claims`]. They are threads of the scheduler's own, or jobs on a
-//! [`Pool`] of the embedder's.
+//! Workers are threads of the scheduler, or jobs on a [`Pool`] of yours. They start as eligible
+//! work arrives, up to a maximum that you can change at any time, and leave after they have rested
+//! for the idle time. Nothing polls. From a long backlog of short tasks a worker takes several at
+//! once; see [`Builder::claims`].
 //!
 //! # Futures
 //!
-//! A task may be a future: [`Caller::spawn`]. The same workers poll it, and while it
-//! awaits it keeps none. A [`Task`] is a future too, so that one task awaits another
-//! without a worker. Timers and sockets come from elsewhere: whatever wakes the future
-//! brings it back to the workers.
+//! A task may be a future: [`Caller::spawn`]. The same workers poll it; while it awaits, it
+//! occupies no worker. A [`Task`] is a future too, so one task can await another. Timers and
+//! sockets come from your runtime: when they wake the future, the workers poll it again.
 //!
 //! # Cancelling
 //!
-//! What has not begun can be cancelled: a [`Task`], or all that a [`Caller`] or the
-//! scheduler has. A task that runs is never stopped; it may ask whether it
-//! [is cancelled](is_cancelled), and pass a [token](CancelToken::current) of that to threads that help
-//! it.
+//! A task that has not begun can be cancelled: one [`Task`], or all of a [`Caller`] or of the
+//! scheduler. A running task is never stopped. It may ask whether it [is
+//! cancelled](is_cancelled), and give a [token](CancelToken::current) to threads that help it.
 //!
 //! # Borrowing
 //!
-//! A task is `'static`, but in a [scope](Caller::scope): there it may borrow from the stack of
+//! A task is `'static`, except in a [scope](Caller::scope): there it may borrow from the stack of
 //! the thread that waits for it.
 //!
 //! # Waiting inside tasks
 //!
-//! A task may wait for another of the same scheduler, or for
-//! [room](Caller::exec_wait) in a caller, but while it does its
-//! worker does nothing else. If every running task is blocked in an untimed
-//! [`wait`](crate::wait::Wait::wait) of the same scheduler and no task can
-//! start, nor one with a delay later on another worker, the newest such wait gives
-//! the error [`Stalled`].
-//! Only `wait()` on the thread that runs the task counts: a timed wait, or a
-//! task that is awaited elsewhere, does not. Two schedulers whose tasks wait for
-//! each other hang, as neither knows of the other: in such tasks wait with
-//! [`wait_timeout`](crate::wait::Wait::wait_timeout).
+//! A task may wait for another task of its scheduler, or for [room](Caller::exec_wait) in a
+//! caller. Meanwhile its worker does nothing else. The scheduler is stalled if every running task
+//! is blocked in an untimed [`wait`](crate::wait::Wait::wait) for it, and no task can start, not
+//! even one with a delay on another worker. Then the newest such wait returns the error
+//! [`Stalled`]. Only `wait()` on the thread that runs the task counts; a timed wait, or an
+//! `.await` elsewhere, does not.
+//!
+//! Two schedulers whose tasks wait for each other hang, since neither knows of the other. In such
+//! tasks use [`wait_timeout`](crate::wait::Wait::wait_timeout).
 //!
 //! # Bounds
 //!
-//! Without preemption no policy that never idles bounds waiting in time, unless
-//! the caps of the others leave a worker free. In turns it is bounded: see
-//! `Bypass` and the guarantees in the README. Endless arrivals in a lower tier
-//! hold back a higher one of the same caller for ever.
+//! The number of turns that a group waits is bounded: see [`Bypass`](crate::limit::Bypass) and the
+//! guarantees in the README. Its time is not, since a task is never preempted, unless the caps of
+//! the other callers leave a worker free. Endless arrivals in a lower tier block a higher tier of
+//! the same caller for ever.
 
-// A task's way: `submit`; `submissions`, if it is posted; `placing`; then a worker has it:
-// `claims`, `state`, `local_queue`; it runs: `perform`, in a body (`cell`); `endings`.
+// The path of a task through these files: `submit`; `submissions`, if it is posted; `placing`;
+// `claims`, `state` and `local_queue`, when a worker takes it; `perform`, which runs its body
+// (`cell`); `endings`.
 mod blocking;
 mod bodies;
 mod borrows;
@@ -165,16 +164,19 @@ use handles::Registration;
 use shared::Shared;
 use waits::Drained;
 
-/// A scheduler. Dropping it shuts it down without waiting: it takes no more
-/// tasks, and does those that it has.
+/// A scheduler. Dropping it shuts it down without waiting: it takes no more tasks, and its tasks
+/// are still done.
 ///
-/// What can never begin then is cancelled, so that no wait for it lasts for ever: on a
-/// [pool](Builder::pool) tasks with a [delay](Place::after) that is not over; those of a group
-/// that is paused by its limit of 0, as soon as no handle of the group is left; and all, if no
-/// worker can be started. What a caller's cap of 0 keeps from beginning is cancelled when the
-/// caller's last handle is dropped. A [`Hold`] that was forgotten ends with the scheduler. A
-/// future that has begun waits for whoever wakes it: one that nobody ever wakes, or that waits
-/// for a task behind it, ends when it is [cancelled](Task::cancel).
+/// Tasks that can never begin after the drop are cancelled, so that no wait for them lasts for
+/// ever:
+///
+/// - on a [pool](Builder::pool), tasks whose [delay](Place::after) is not over;
+/// - tasks of a group that is paused by its limit of 0, as soon as no handle of the group is left;
+/// - tasks of a caller that is paused by its cap of 0, when its last handle is dropped;
+/// - all, if no worker can be started.
+///
+/// A forgotten [`Hold`] ends with the scheduler. A future that has begun stays until somebody
+/// wakes it or [cancels](Task::cancel) it.
 pub struct Scheduler {
     shared: Arc<Shared>,
 }
@@ -206,9 +208,9 @@ impl Scheduler {
         })))
     }
 
-    /// A handle of the group that the log and the status call so: to pause it, say, or change
-    /// its limit or level. A submission with it takes the scheduler's lock, also where one with
-    /// the first handle or its clones need not.
+    /// A handle of the group with this id, which the log and the status show: for instance to
+    /// pause it. A submission through this handle always takes the scheduler's lock; one through
+    /// the first handle or its clones often need not.
     ///
     /// # Errors
     ///
@@ -217,9 +219,9 @@ impl Scheduler {
         Group::find(&self.shared, id)
     }
 
-    /// Raises or lowers the most workers. Lowering takes effect as running
-    /// tasks end: the live ones are never more than the larger of the two, and
-    /// no task starts above the new maximum.
+    /// Changes the maximum number of workers. A lower maximum takes effect as running tasks end:
+    /// until then there are at most as many workers as the old maximum allowed, and no task
+    /// starts above the new one.
     ///
     /// # Errors
     ///
@@ -236,8 +238,8 @@ impl Scheduler {
         self.shared.read_exact(|state| state.core.status(lost))
     }
 
-    /// How many tasks there are of what: as the [status](Self::status) has them, at a cost that
-    /// does not depend on how many there are. What workers have taken along goes back for it.
+    /// The numbers of the [status](Self::status), at a constant cost. Workers give back what
+    /// they have claimed and not started.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Scheduler};
@@ -257,34 +259,35 @@ impl Scheduler {
         self.shared.read_exact(|state| state.core.counts())
     }
 
-    /// The workers alone: as in [`status`](Self::status), at a constant cost.
+    /// The workers of the [status](Self::status) alone, at a constant cost.
     #[must_use]
     pub fn workers(&self) -> WorkersStatus {
         self.shared.state.lock().core.workers_status()
     }
 
-    /// Takes no more callers and tasks, and waits until those that it has are
-    /// done and all workers have left; with [`How::Cancel`] what has not started
-    /// is cancelled. Again, from another thread too, it waits for the same. What
-    /// a group or cap of 0, or a [`Hold`], keeps from starting is waited for
-    /// until it goes on or is cancelled. On a [pool](Builder::pool) a task with a
-    /// [delay](Place::after) is waited for while a [`Ticker`](crate::ticker::Ticker) keeps the
-    /// time, or for calls of [`advance`](Self::advance); else it is cancelled.
+    /// Takes no more callers and tasks, and waits until all tasks have ended and all workers have
+    /// left. With [`How::Cancel`] it cancels the tasks that have not started. A second call, also
+    /// from another thread, waits for the same.
     ///
-    /// Cancel safe in that a dropped wait gives up its place; the shutdown that
-    /// its first poll began stays begun.
+    /// Tasks that a limit or cap of 0 or a [`Hold`] keeps from starting are waited for until they
+    /// go on or are cancelled. On a [pool](Builder::pool), tasks with a [delay](Place::after) are
+    /// waited for while a [`Ticker`](crate::ticker::Ticker) or your calls of
+    /// [`advance`](Self::advance) keep the time, and are cancelled otherwise.
+    ///
+    /// Cancel safe: a dropped wait only stops waiting. The shutdown begins with its first poll,
+    /// and goes on.
     ///
     /// # Errors
     ///
-    /// [`Stalled`], as for [`Task::outcome`]: a task that
-    /// waits for the shutdown of its own scheduler waits for itself.
+    /// [`Stalled`], as for [`Task::outcome`]: a task that waits for the shutdown of its own
+    /// scheduler waits for itself.
     pub fn shutdown(&self, how: How) -> Wait<impl Op<Output = Result<(), Stalled>>> {
         Wait::new(Drained::new(&self.shared, None, how, drop))
     }
 }
 
-// Handles and results cross threads; nothing of the user's is ever shared by
-// reference, so `Send` is all that is asked of it.
+// Handles and results cross threads. The user's values are never shared by reference, so they
+// need only be `Send`.
 const _: () = {
     const fn both<T: Send + Sync>() {}
     both::<Scheduler>();
@@ -304,8 +307,8 @@ impl Drop for Scheduler {
 }
 
 impl fmt::Debug for Scheduler {
-    /// With its [counts](Self::counts), if nobody has the lock just then; what workers have
-    /// taken along counts as it did when they took it.
+    /// With its [counts](Self::counts), unless somebody has the lock. Tasks that workers have
+    /// claimed are counted as when they were claimed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Scheduler");
         let state = self.shared.state.try_lock();

@@ -1,4 +1,4 @@
-//! What is said about a scheduler before it is made.
+//! The settings of a scheduler before it is built.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::state::State;
 use super::submissions::Submissions;
 use super::worker;
 
-/// Settings of a new scheduler.
+/// The settings of a scheduler before it is built.
 #[must_use]
 pub struct Builder {
     workers: u32,
@@ -44,63 +44,62 @@ impl Builder {
         }
     }
 
-    /// The most workers, 1 to 1024; by default as many threads as the machine
-    /// runs in parallel.
+    /// The maximum number of workers, 1 to 1024; by default as many as the machine runs threads
+    /// in parallel.
     pub fn workers(self, workers: u32) -> Self {
         Self { workers, ..self }
     }
 
-    /// How long a worker of the scheduler's own rests before it leaves; 30 s by
-    /// default.
+    /// How long a worker thread of the scheduler rests before it leaves; 30 s by default.
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
     }
 
-    /// The most tasks that a worker takes at once, 1 to 1024; 32 by default. At 1
-    /// tasks start exactly in order.
+    /// The most tasks that a worker claims at once, 1 to 1024; 32 by default. With 1, tasks start
+    /// in the exact order.
     ///
-    /// It also takes several of a serial group, and runs them one after the other,
-    /// while no other caller has work. Then it also takes up to so many new futures of a
-    /// caller before those that were woken, or the other way round.
+    /// A worker claims more than one only from a backlog of at least two tasks for each worker
+    /// that there may be, and only as many as would take the [claim time](Self::claim_time) if
+    /// they all took as long as the tasks that it ran lately. A worker that has run none uses
+    /// what another worker measured. While no other caller has work, it also claims several tasks
+    /// of a serial group and runs them one after the other, and it claims up to this many new
+    /// futures of a caller before the woken ones, or the other way round.
     ///
-    /// A worker takes more than one only out of a backlog of at least two for every
-    /// worker that there may be, and only as many as would last it for the
-    /// [claim time](Self::claim_time) if they all took as long as those it ran of
-    /// late; one that has run none goes by what another knew. Then a bump or a raised
-    /// level may come late, by up to that many tasks for each worker. And a task without a
-    /// group may wait behind a long one that its worker runs: up to
-    /// `(2 * workers + 1) * claims - 1` later ones of its caller may begin before it; as many
-    /// again, where other callers have work, or where it goes back meanwhile for a reason
-    /// below. So may one of a group whose limit is above 1, and as many later ones of that
-    /// group begin before it. Nothing else changes:
-    /// what has been taken and has not started counts as waiting and can be cancelled;
-    /// it goes back if a lower tier gets work, if its worker's task waits for another
-    /// task of the scheduler, if the workers, a cap or a limit are changed, or if a
-    /// worker has nothing else to do; limits hold exactly. But tasks that wait for
-    /// later ones by other means than the waits of this scheduler, and so depend on
-    /// the order in which tasks start, need 1.
+    /// What a value above 1 changes:
+    ///
+    /// - A bump or a raised level may take effect late, by up to this many tasks for each worker.
+    /// - A task without a group may wait behind a long task of its worker. Up to
+    ///   `(2 * workers + 1) * claims - 1` later tasks of its caller may begin before it, and twice
+    ///   as many if other callers have work, or if it goes back meanwhile. The same holds for a
+    ///   task of a group whose limit is above 1, for later tasks of that group.
+    /// - Tasks that wait for later tasks by other means than the waits of this scheduler may
+    ///   deadlock: these need 1.
+    ///
+    /// Nothing else changes. A claimed task that has not started counts as waiting and can be
+    /// cancelled. It goes back to its place if a lower tier gets work, if its worker's task waits
+    /// for another task of the scheduler, if the workers, a cap or a limit are changed, or if
+    /// another worker has nothing to do. Limits hold exactly.
     pub fn claims(self, claims: u32) -> Self {
         Self { claims, ..self }
     }
 
-    /// How long what a worker takes at once may last it, as far as can be told from the
-    /// tasks that it ran of late; 100 us by default. A longer time takes the lock less
-    /// often, and lets a bump or a lower tier wait for longer.
+    /// How long the tasks of one claim may take together, estimated from the tasks that the worker
+    /// ran lately; 100 us by default. With a longer time workers take the lock less often, and a
+    /// bump or a lower tier waits longer.
     pub fn claim_time(self, claim_time: Duration) -> Self {
         Self { claim_time, ..self }
     }
 
-    /// How often in a row the oldest group of a caller may be overtaken; at
-    /// most 64 times by default.
+    /// How often in a row the oldest group of a caller may be overtaken; 64 by default.
     pub fn bypass(self, bypass: Bypass) -> Self {
         Self { bypass, ..self }
     }
 
-    /// Runs the workers on this pool instead of threads of their own. The
-    /// [name](Self::thread_name) and the hooks of such threads mean nothing then; if they are set
-    /// after this, the pool is not used. No worker rests on a pool, so somebody else must keep
-    /// the time of [delays](super::Place::after): a [`Ticker`](crate::ticker::Ticker), or calls
-    /// of [`advance`](Scheduler::advance).
+    /// Runs the workers on this pool instead of on threads of the scheduler. The
+    /// [name](Self::thread_name) and the hooks of threads then have no effect; if you set them
+    /// after the pool, the pool is not used. No worker rests on a pool, so something else must
+    /// keep the time of [delays](super::Place::after): a [`Ticker`](crate::ticker::Ticker), or
+    /// your calls of [`advance`](Scheduler::advance).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -125,16 +124,16 @@ impl Builder {
         Self { host, ..self }
     }
 
-    /// What the workers' threads are called, each with its number behind it;
-    /// by default `conversant-1` and so on. Ends the use of a pool.
+    /// The name of the workers' threads, followed by a number; `conversant-1` and so on by
+    /// default. Replaces a pool.
     pub fn thread_name(self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.threads(|threads| Threads { name, ..threads })
     }
 
-    /// Called on each worker's thread before it takes its first task, with the worker's
-    /// number: to pin it, or to give it what its tasks find in thread-local storage. A
-    /// panic of it ends nothing but the call. Ends the use of a pool.
+    /// Called on each worker's thread before its first task, with the worker's number: to pin the
+    /// thread, or to set thread-local values for its tasks. A panic ends only the call. Replaces
+    /// a pool.
     pub fn on_thread_start(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let on_start = Some(Box::new(hook) as Hook);
         self.threads(|threads| Threads {
@@ -143,8 +142,8 @@ impl Builder {
         })
     }
 
-    /// The same when a worker has left, and its thread is about to end: a shutdown may
-    /// be over before. Ends the use of a pool.
+    /// Called when a worker has left and its thread is about to end; a shutdown may be over
+    /// before that. Replaces a pool.
     pub fn on_thread_exit(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let on_exit = Some(Box::new(hook) as Hook);
         self.threads(|threads| Threads { on_exit, ..threads })
@@ -159,13 +158,13 @@ impl Builder {
         Self { host, ..self }
     }
 
-    /// Tells a [`Log`] when each task is queued, started and ended: a closure, or a channel of
-    /// the crate `crossbeam-channel`, version 0.5. It is told of a beginning before the task
-    /// begins, and of an end before anybody else. Lost events are counted in the status. A task
-    /// that is refused because no worker could be started is told as cancelled; those that are
-    /// dropped unrun with the scheduler itself are not told.
+    /// Tells a [`Log`] when each task is queued, started and ended. A log is a closure, a channel
+    /// of the crate `crossbeam-channel` (version 0.5), or a type of yours. It is told of a start
+    /// before the task starts, and of an end before anybody else. The status counts lost events.
+    /// A task that is refused because no worker could be started is logged as cancelled; a task
+    /// that is dropped unrun with the scheduler is not logged.
     ///
-    /// With a log a submission takes the scheduler's lock twice; without one it costs nothing.
+    /// With a log, a submission takes the scheduler's lock twice.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Ending, How, Record, Scheduler};
@@ -185,11 +184,11 @@ impl Builder {
         Self { log, ..self }
     }
 
-    /// Makes the scheduler. No worker starts before there is work.
+    /// Builds the scheduler. No worker starts before there is work.
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] for the number of workers or of claims.
+    /// [`OutOfRange`] if the number of workers or of claims is.
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
         let mut core = Core::new(self.workers, self.bypass)?;

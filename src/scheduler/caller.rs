@@ -1,15 +1,13 @@
-//! One caller's state: what it has outstanding, epoch by epoch.
+//! The state of a caller: its outstanding tasks, epoch by epoch.
 //!
-//! Outstanding means submitted since the last successful synchronize, finished
-//! or not. The first poll of a synchronize closes an epoch: it covers all that
-//! was submitted before it and not yet covered. One that is dropped merges its
-//! epoch into the next.
+//! A task is outstanding from its submission until a successful synchronize covers it, whether it
+//! has ended or not. The first poll of a synchronize closes an epoch, which covers all outstanding
+//! tasks. If the synchronize is dropped, its epoch merges into the next.
 //!
 //! Invariants:
-//! 1. Each unfinished task is counted in exactly one epoch: in `closing` if
-//!    there is one and the task's number is not above its last, else in
-//!    `current`.
-//! 2. In `waiting` are the tasks that no worker has.
+//! 1. Each unfinished task counts in exactly one epoch: in `closing` if there is one and the
+//!    task's number is not above its last, else in `current`.
+//! 2. `waiting` counts the tasks that no worker has.
 
 use std::task::{Poll, Waker};
 
@@ -24,15 +22,14 @@ use super::outcome::{Ending, TaskId};
 use super::reject::SyncError;
 use super::summary::Summary;
 
-/// What a caller's failure means for its tasks of higher tiers.
+/// What a failed task means for its caller's tasks of higher tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnFailure {
     /// They go on.
     #[default]
     Continue,
-    /// Once a task has failed, tasks of higher tiers never start: those that
-    /// wait and those that come later are skipped, until a successful
-    /// synchronize has reported all failures.
+    /// After a failure, tasks of higher tiers never start: waiting and later ones are skipped,
+    /// until a successful synchronize has reported all failures.
     SkipHigherTiers,
 }
 
@@ -41,24 +38,24 @@ says!(OnFailure {
     Self::SkipHigherTiers => "skip higher tiers",
 });
 
-/// Settings of a caller: its share of the workers, its cap, and what a failure does.
+/// The settings of a caller: its share of the workers, its bounds, and what a failure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerOptions {
-    /// How many turns it takes in a row while others wait: 1 to 1,000,000. Its futures
-    /// that were woken have as many turns beside those.
+    /// How many turns in a row the caller takes while others wait, 1 to 1,000,000. Its woken
+    /// futures take as many in addition.
     pub weight: u32,
-    /// The most of its tasks in flight at once.
+    /// How many of its tasks may be in flight at once.
     pub cap: Limit,
-    /// Whether a failure lets its higher tiers go on.
+    /// Whether its higher tiers go on after a failure.
     pub on_failure: OnFailure,
-    /// The most of its tasks that have not ended, 0 lets none in: what is submitted beyond that is
-    /// refused, or [waits](super::Caller::exec_wait). A refusal takes the scheduler's lock
-    /// and has the workers report what has ended: do not retry in a loop, wait.
+    /// How many unfinished tasks it may have; 0 lets none in. A submission beyond that is refused,
+    /// or [waits](super::Caller::exec_wait). A refusal takes the scheduler's lock and makes the
+    /// workers report what has ended: wait, do not retry in a loop.
     pub capacity: Limit,
 }
 
 impl Default for CallerOptions {
-    /// Weight 1, no cap, no capacity, failures let higher tiers go on.
+    /// Weight 1, no cap, no capacity, and higher tiers go on after a failure.
     fn default() -> Self {
         Self {
             weight: 1,
@@ -72,7 +69,7 @@ impl Default for CallerOptions {
 #[derive(Debug, Default)]
 struct Epoch {
     unfinished: u64,
-    /// Those of them that no worker has.
+    /// The unfinished tasks that no worker has.
     waiting: u64,
     summary: Summary,
 }
@@ -84,7 +81,7 @@ struct Closing {
     waker: Option<Waker>,
 }
 
-/// How far a synchronize has come.
+/// The state of a synchronize: pending, or its result.
 pub(crate) type Synced = Poll<Result<Summary, SyncError>>;
 
 #[derive(Debug)]
@@ -92,9 +89,9 @@ pub(crate) struct CallerState {
     pub(super) name: Arc<str>,
     pub(super) lane: LaneKey,
     pub(super) weight: u32,
-    /// Where its futures wait that were woken: made for the first.
+    /// The lane of its woken futures; made for the first of them.
     pub(super) woken_lane: Option<LaneKey>,
-    /// The last of its tasks that are to be cancelled, those too that have begun.
+    /// Its tasks up to this one are to be cancelled, begun or not.
     pub(super) cancelled: TaskId,
     pub(super) on_failure: OnFailure,
     /// Tasks of tiers above this one are skipped.
@@ -134,14 +131,14 @@ impl CallerState {
         }
     }
 
-    /// It takes no more.
+    /// It takes no more tasks.
     pub(super) fn release(&mut self) {
         self.released = true;
         self.may_post.store(false, Relaxed);
     }
 
-    /// A task of `tier` failed. Whether waiting tasks are to be skipped for it:
-    /// those above an earlier failure's tier are gone.
+    /// A task of `tier` failed. Returns whether waiting tasks must be skipped: those above the tier
+    /// of an earlier failure are gone already.
     pub(super) fn failed(&mut self, tier: u32) -> bool {
         let lower = self.skip_above.is_none_or(|above| tier < above);
         let skips = lower && self.on_failure == OnFailure::SkipHigherTiers;
@@ -163,9 +160,9 @@ impl CallerState {
         self.current.summary.tasks += tasks;
     }
 
-    /// A worker has the task, with others of its epoch, or it ends unrun. Whether somebody
-    /// waits for tasks all of which workers have: each ending may be the last. Or for room,
-    /// which each ending makes.
+    /// A worker claims the task and others of its epoch, or the task ends unrun. Returns whether
+    /// each ending must be reported at once: somebody waits for room, or for tasks that workers
+    /// have all claimed.
     #[inline]
     pub(super) fn taken(&mut self, id: TaskId, tasks: usize) -> bool {
         self.epoch_of(id).waiting -= tasks as u64;
@@ -175,7 +172,7 @@ impl CallerState {
             || self.wants_room()
     }
 
-    /// The task that a worker had waits again, with others of its epoch.
+    /// A claimed task waits again, with others of its epoch.
     pub(super) fn returned(&mut self, id: TaskId, tasks: usize) {
         self.epoch_of(id).waiting += tasks as u64;
     }
@@ -187,8 +184,8 @@ impl CallerState {
         permits.is_some_and(|permits| permits.is_awaited())
     }
 
-    /// How many that no worker has must end before somebody who waits can go on; and the last
-    /// that a synchronize under way covers.
+    /// How many unclaimed tasks must end before a waiter can go on; and the last task that a
+    /// synchronize under way covers.
     pub(super) fn awaited(&self) -> (Option<usize>, TaskId) {
         let closing = self.closing.as_ref().map(|closing| closing.epoch.waiting);
         let covered = closing.filter(|&waiting| waiting > 0);
@@ -200,7 +197,7 @@ impl CallerState {
         (awaited, self.closed())
     }
 
-    /// Whether workers have all that a synchronize covers, or would.
+    /// Whether workers have claimed all tasks that a synchronize covers, or would cover.
     pub(super) fn is_claimed(&self) -> bool {
         let closing = self.closing.as_ref();
         closing.map_or(&self.current, |c| &c.epoch).waiting == 0
@@ -221,8 +218,8 @@ impl CallerState {
         closing.map_or(TaskId::default(), |closing| closing.last)
     }
 
-    /// Counts endings of so many tasks of the epoch of this one, or with `None` one that is
-    /// taken back. Whether they were the last of it.
+    /// Counts the endings of `tasks` tasks of the epoch of `id`; with `how` of `None`, of a task
+    /// whose submission is taken back. Returns whether they were the last of the epoch.
     #[inline]
     #[must_use]
     pub(super) fn ended(&mut self, id: TaskId, how: Option<Ending>, tasks: u32) -> bool {
@@ -240,7 +237,7 @@ impl CallerState {
         self.sum(|epoch| epoch.unfinished)
     }
 
-    /// Those of them that no worker has.
+    /// The unfinished tasks that no worker has.
     pub(super) fn waiting(&self) -> u64 {
         self.sum(|epoch| epoch.waiting)
     }
@@ -249,12 +246,12 @@ impl CallerState {
         of(&self.current) + self.closing.as_ref().map_or(0, |c| of(&c.epoch))
     }
 
-    /// What became of all that no synchronize has covered.
+    /// The summary of the tasks that no synchronize has covered.
     pub(super) fn summary(&self) -> Summary {
         self.current.summary
     }
 
-    /// Begins a synchronize; `last` is the newest task of all.
+    /// Begins a synchronize. `last` is the newest task of the scheduler.
     pub(super) fn close_epoch(&mut self, last: TaskId) -> Synced {
         if self.closing.is_some() {
             return Poll::Ready(Err(SyncError::Busy));
@@ -277,7 +274,7 @@ impl CallerState {
             Some(closing) if closing.epoch.unfinished == 0 => {
                 let summary = closing.epoch.summary;
                 self.closing = None;
-                // A failure that it does not cover is not reported yet.
+                // A failure outside of the epoch is not reported yet.
                 if self.current.summary.first_failure.is_none() {
                     self.skip_above = None;
                 }
@@ -302,7 +299,7 @@ impl CallerState {
         self.closing.as_mut().map(|closing| &mut closing.waker)
     }
 
-    /// The synchronize gave up: its epoch merges into the next.
+    /// The synchronize was dropped: its epoch merges into the next.
     #[must_use]
     pub(crate) fn reopen_epoch(&mut self) -> Option<Waker> {
         let closing = self.closing.take()?;

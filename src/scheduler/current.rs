@@ -15,9 +15,8 @@ use super::state::State;
 use super::task_state::Tag;
 use super::tokens::CancelToken;
 
-// For whom the thread works, and as which worker; what it runs for them; whether that
-// was woken on this thread, by itself or by what it called; and the token that was asked for
-// last.
+// The scheduler for which the thread works, and as which worker; the task that it runs; whether
+// that task was woken on this thread meanwhile; and the token that was asked for last.
 per_thread! {
     static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
     static TASK: Cell<Option<Tag>> = const { Cell::new(None) };
@@ -25,7 +24,7 @@ per_thread! {
     static TOKEN: RefCell<Option<(TaskId, CancelToken)>> = const { RefCell::new(None) };
 }
 
-/// While a worker works: what the thread did before.
+/// While a worker works: what the thread ran before.
 pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<Tag>, bool);
 
 impl Working {
@@ -48,13 +47,13 @@ impl Drop for Working {
     }
 }
 
-/// Whether the task that the calling thread runs has been cancelled since it began:
-/// by [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. A task that
-/// takes long looks now and then, and ends early. Outside of tasks it gives false: threads that
-/// help the task look at its [token](CancelToken::current), of which this is the answer.
+/// Whether the task that the calling thread runs was cancelled after it began: by
+/// [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. A long task should ask
+/// now and then, and end early. False outside of tasks; threads that help a task ask its
+/// [token](CancelToken::current).
 ///
-/// The task ends as what it returns says; what is cancelled before it begins never runs,
-/// and a future that was cancelled is dropped where it awaits next.
+/// The task still ends as its result says. A task that is cancelled before it begins never runs; a
+/// cancelled future is dropped at its next await.
 ///
 /// ```
 /// use conversant::scheduler::{CallerOptions, How, Scheduler, is_cancelled};
@@ -78,11 +77,11 @@ pub fn is_cancelled() -> bool {
 }
 
 impl CancelToken {
-    /// A token of the task that the calling thread runs, by which other threads too see whether it
+    /// A token of the task that the calling thread runs. Other threads can ask it whether the task
     /// was [cancelled](is_cancelled), for as long as they keep it. `None` outside of tasks.
     ///
-    /// Cost: the first time that a task asks, the scheduler's lock and a block of memory; a future
-    /// whenever it goes on. Else a look at a flag.
+    /// Cost: the scheduler's lock and a block of memory the first time that a task asks, and for a
+    /// future the first time in each poll. Otherwise a load of a flag.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, CancelToken, Scheduler};
@@ -112,7 +111,7 @@ impl CancelToken {
 }
 
 fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
-    // A thread that runs no task may be ending, and its worker be gone.
+    // First the task: a thread that runs none may be ending, and its `WORKER` gone.
     let tag = TASK.with(Cell::get)?;
     TOKEN.with(|last| {
         let last = &mut *last.borrow_mut();
@@ -125,18 +124,18 @@ fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     })
 }
 
-/// The worker whose task the calling thread runs, if it is one of `shared`'s.
+/// The worker of this scheduler as which the calling thread runs a task, if it does.
 pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
     Some(current_task(shared)?.1)
 }
 
-/// That task, and the worker.
+/// The task and the worker of [`current`].
 fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
     let task = TASK.with(Cell::get)?.id;
     Some((task, worker_of(shared)?))
 }
 
-/// As which worker of `shared`'s the calling thread works, if it does.
+/// The worker of this scheduler as which the calling thread works, if it does.
 fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     WORKER.with(|worker| {
         let worker = worker.borrow();
@@ -145,7 +144,7 @@ fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     })
 }
 
-/// Runs `f` as the worker's task; whether that was woken by itself meanwhile.
+/// Runs `f` as the worker's task. Returns whether the task woke itself meanwhile.
 #[inline]
 pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
     TASK.with(|task| task.set(Some(tag)));
@@ -154,7 +153,7 @@ pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
     (result, tag.future.is_some() && WOKEN.with(Cell::take))
 }
 
-/// Wakes the future that the calling thread polls; false if it runs another task.
+/// Notes that the future woke itself, if the calling thread polls it; false if it does not.
 #[inline]
 pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     let is_it = TASK
@@ -167,8 +166,8 @@ pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     woken
 }
 
-/// The calling thread is about to sleep until one of `targets` comes, or its waker is woken;
-/// that counts if it runs a task of this scheduler, and what it waits for has not come by then.
+/// The calling thread is about to sleep until one of `targets` comes or its waker is woken. Counts
+/// if the thread runs a task of this scheduler, and nothing that it waits for `has_come` by then.
 pub(super) fn block(
     shared: &Arc<Shared>,
     targets: Vec<Target>,
@@ -185,12 +184,12 @@ pub(super) fn block(
     });
 }
 
-/// Whether the wait of the task that the calling thread runs is to give up.
+/// Whether the wait of the calling thread's task must give up.
 pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
     current(shared).is_some_and(|n| shared.state.lock().core.stalls.is_stalled(n))
 }
 
-/// That wait was told to give up, and cannot.
+/// The wait must give up, and cannot: it goes on.
 pub(super) fn keep_on(shared: &Arc<Shared>) {
     of_current(shared, trace::task_stalled, |state, _, n| {
         state.core.stalls.keep_on(n);
@@ -205,8 +204,8 @@ pub(super) fn unblock(shared: &Arc<Shared>) {
     });
 }
 
-/// One event, if the calling thread runs a task of this scheduler; of which is told, if `f` says
-/// so.
+/// One event, if the calling thread runs a task of this scheduler. If `f` returns true, `tell` is
+/// told of it.
 fn of_current(
     shared: &Arc<Shared>,
     tell: fn(u64, Option<&str>, u32),

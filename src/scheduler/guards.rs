@@ -1,4 +1,4 @@
-//! Guards of a scheduler: what keeps its tasks from starting, and what waits for its end.
+//! Guards of a scheduler: one keeps tasks from starting, one waits for the shutdown.
 
 use std::ops::Deref;
 
@@ -6,15 +6,15 @@ use super::Scheduler;
 use super::core::How;
 
 impl Scheduler {
-    /// While the hold lives no task starts, whatever is submitted: when it is
-    /// dropped, all of that has arrived at one instant. Running tasks go on. Who
-    /// keeps a hold must not wait for a task that has not started.
+    /// While the hold lives, no task starts; running tasks go on. When it is dropped, all tasks
+    /// that were submitted meanwhile count as having arrived at one instant. Do not wait for a
+    /// task that has not started while you keep a hold.
     pub fn hold(&self) -> Hold<&Self> {
         Self::hold_owned(self)
     }
 
-    /// [`hold`](Self::hold), that has what leads to the scheduler: an `Arc` of it, or a type of
-    /// yours that derefs to it, always to the same.
+    /// Like [`hold`](Self::hold), for an `Arc` of the scheduler, or a type of yours that derefs to
+    /// it, always to the same one.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Scheduler};
@@ -35,9 +35,9 @@ impl Scheduler {
         Hold { scheduler }
     }
 
-    /// At the end of the scope, or while a panic unwinds it, [shuts down](Self::shutdown)
-    /// and blocks the thread until that is done: what the tasks use outlives them. A task
-    /// of the same scheduler does not wait there for itself.
+    /// [Shuts down](Self::shutdown) at the end of the scope, also if a panic unwinds it, and
+    /// blocks the thread until that is done. So values that the tasks use outlive them. Within a
+    /// task of the same scheduler it does not wait.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, How, Scheduler};
@@ -61,8 +61,8 @@ impl Scheduler {
         Self::shutdown_at_end_owned(self, how)
     }
 
-    /// [`shutdown_at_end`](Self::shutdown_at_end), that has what leads to the scheduler, as
-    /// [`hold_owned`](Self::hold_owned) has: to keep it in a structure, whose drop then waits.
+    /// Like [`shutdown_at_end`](Self::shutdown_at_end), for an `Arc` or a type of yours, as in
+    /// [`hold_owned`](Self::hold_owned): keep it in a structure, whose drop then waits.
     pub fn shutdown_at_end_owned<L: Deref<Target = Self>>(
         scheduler: L,
         how: How,
@@ -71,8 +71,8 @@ impl Scheduler {
     }
 }
 
-/// Keeps tasks from starting; if it is forgotten (`mem::forget`), until the scheduler is
-/// dropped. See [`Scheduler::hold`].
+/// Keeps tasks from starting until it is dropped; if it is forgotten (`mem::forget`), until the
+/// scheduler is. See [`Scheduler::hold`].
 #[derive(Debug)]
 #[must_use = "dropping it lets tasks start"]
 pub struct Hold<L: Deref<Target = Scheduler>> {
@@ -87,7 +87,7 @@ impl<L: Deref<Target = Scheduler>> Drop for Hold<L> {
     }
 }
 
-/// Waits for the shutdown when it is dropped; see [`Scheduler::shutdown_at_end`].
+/// Shuts the scheduler down when it is dropped. See [`Scheduler::shutdown_at_end`].
 #[derive(Debug)]
 #[must_use = "it waits where it is dropped"]
 pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
@@ -97,7 +97,7 @@ pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
 
 impl<L: Deref<Target = Scheduler>> Drop for ShutdownAtEnd<L> {
     fn drop(&mut self) {
-        // Stalled: a task would wait for itself.
+        // The error is `Stalled`: a task would wait for itself.
         _ = self.scheduler.shutdown(self.how).wait();
     }
 }

@@ -24,7 +24,7 @@ use super::task::Task;
 use super::task_state::Placing;
 use super::waits::{Drained, Synchronize};
 
-/// Where a task goes, and when: its tier, its group, its bump, its delay.
+/// Where and when a task runs: its tier, group, bump, delay and label.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
     pub(super) placing: Placing,
@@ -33,13 +33,13 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The label, as tasks have it.
+    /// The label, shared by the tasks of a batch.
     #[inline]
     pub(super) fn shared_label(&self) -> Option<Arc<str>> {
         self.label.map(Arc::from)
     }
 
-    /// As the core has it.
+    /// The place of a placing.
     pub(crate) fn of(placing: Placing) -> Self {
         let (group, label) = (None, None);
         Self {
@@ -69,42 +69,40 @@ impl<'a> Place<'a> {
         self
     }
 
-    /// On arrival bumps its group to this level. The bump is the group's: it
-    /// serves whichever task of it is next, also if this one is cancelled.
+    /// Bumps the task's group to this level on arrival. The bump belongs to the group: it
+    /// serves the group's next task, whichever that is, even if this task is cancelled.
     #[must_use]
     pub fn bump(mut self, level: u8) -> Self {
         self.placing.bump = Some(level);
         self
     }
 
-    /// With this label, for people: it is in the task's row of the log and in the
-    /// [status](super::Status). It costs a block of memory, one for a whole batch.
+    /// With this label, for people to read in the log and in the [status](super::Status). Costs
+    /// one block of memory, also for a whole batch.
     #[must_use]
     pub fn label(self, label: &'a str) -> Self {
         let label = Some(label);
         Self { label, ..self }
     }
 
-    /// No sooner than so long after its submission. Until then it is absent: it takes
-    /// no place in its group, opens no tier, and keeps nobody from anything.
-    /// Then it arrives like a task submitted at that moment, behind those submitted
-    /// before; if by then its group's last task is in a higher tier it goes there.
+    /// Starts no sooner than this long after its submission. Until then the task blocks nothing:
+    /// it has no place in its group and opens no tier. Then it arrives like a task that is
+    /// submitted at that moment; if its group's last task is in a higher tier by then, it goes
+    /// into that tier.
     ///
-    /// Its caller's [`synchronize`](Caller::synchronize) covers it from its
-    /// submission on, and a release or shutdown that drains waits for it: a
-    /// scheduler that is dropped keeps a worker until then. It can be cancelled
-    /// at any time.
+    /// [`synchronize`](Caller::synchronize) covers the task from its submission on, and a
+    /// release or shutdown that drains waits for it. It can be cancelled at any time.
     ///
-    /// While tasks are not due, one worker rests until the next one is, beyond
-    /// the idle time too; nothing polls.
+    /// While tasks are not due, one worker rests until the next date, also beyond the idle time,
+    /// and also if the scheduler is dropped. Nothing polls.
     ///
-    /// On a [`Pool`](super::Pool) no worker rests. There it is taken only while somebody keeps
-    /// the time, else refused with [`Reason::NoTicker`](super::Reason::NoTicker): a
-    /// [`Ticker`](crate::ticker::Ticker) that lives, or the embedder, once it has called
-    /// [`Scheduler::advance`](super::Scheduler::advance). If the ticker ends first the task
-    /// waits for another one, or for whatever happens to the scheduler after its time; but a
-    /// scheduler that is shut down or dropped when nobody keeps the time cancels it, and a
-    /// dropped one no longer waits for calls of `advance`.
+    /// On a [`Pool`](super::Pool) no worker rests, so something else must keep the time: a
+    /// [`Ticker`](crate::ticker::Ticker), or calls of
+    /// [`Scheduler::advance`](super::Scheduler::advance), of which there must have been one.
+    /// Otherwise the task is refused with [`Reason::NoTicker`](super::Reason::NoTicker). If the
+    /// ticker ends first, the task waits for another one, or starts with the first event of the
+    /// scheduler after its date. A scheduler that is shut down or dropped while nothing keeps the
+    /// time cancels the task; a dropped scheduler does not wait for calls of `advance`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,14 +124,14 @@ impl<'a> Place<'a> {
     }
 }
 
-/// One who submits tasks, waits for them and lets go.
+/// Submits tasks and waits for them.
 ///
-/// A clone is another handle of the same caller. Dropping the last one releases it: it
-/// takes no more, and what it submitted is still done.
+/// A clone is another handle of the same caller. Dropping the last handle releases the caller: it
+/// takes no more tasks, and those that it has are still done.
 #[derive(Clone)]
 pub struct Caller(pub(super) Arc<Registration>);
 
-/// A caller that stays, as somebody has a handle of it.
+/// Shared by all handles of a caller.
 pub(super) struct Registration {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
@@ -142,10 +140,10 @@ pub(super) struct Registration {
 }
 
 impl Caller {
-    /// A group of tasks of this caller: at most `limit` of them run at once
-    /// (serial: [`Limit::SERIAL`]), started in order of submission; if `limit` is above 1,
-    /// nearly so, as [`Builder::claims`](super::Builder::claims) says. `level` is its standing
-    /// rank among the caller's groups, 255 first, 100 the usual.
+    /// Makes a group of tasks of this caller. At most `limit` of them run at once (1, or
+    /// [`Limit::SERIAL`], for one after the other). They start in the order of submission; with a
+    /// limit above 1 see [`Builder::claims`](super::Builder::claims). `level` is the group's
+    /// standing level among the caller's groups: 255 is served first, 100 is usual.
     ///
     /// # Errors
     ///
@@ -163,42 +161,41 @@ impl Caller {
         ))
     }
 
-    /// Waits for all that this caller has submitted since its last successful
-    /// synchronize. The first poll draws the line: later tasks are not waited
-    /// for. Dropped or timed out, it counts them towards the next. One that is
-    /// forgotten ([`std::mem::forget`]) while it is pending keeps its caller busy for
-    /// ever: every later synchronize is refused.
+    /// Waits for all tasks that this caller has submitted since its last successful synchronize,
+    /// up to the first poll of this one; later tasks are not waited for. If the wait is dropped or
+    /// times out, the next synchronize covers its tasks. If a pending wait is forgotten
+    /// ([`std::mem::forget`]), every later synchronize of the caller is refused as busy.
     ///
     /// # Errors
     ///
-    /// [`SyncError`]: nothing outstanding, another synchronize under way, or
-    /// stalled.
+    /// [`SyncError`]: nothing is outstanding, another synchronize is under way, or the scheduler
+    /// is stalled.
     pub fn synchronize(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
         Wait::new(Synchronize::new(&self.0.shared, self.0.key, false))
     }
 
-    /// As [`synchronize`](Self::synchronize), where nothing to wait for is no mistake:
-    /// then the summary is empty.
+    /// Like [`synchronize`](Self::synchronize), but gives an empty summary if nothing is
+    /// outstanding.
     ///
     /// # Errors
     ///
-    /// As there, but for [`NothingOutstanding`](SyncError::NothingOutstanding).
+    /// Like [`synchronize`](Self::synchronize), except
+    /// [`NothingOutstanding`](SyncError::NothingOutstanding).
     pub fn synchronize_all(&self) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
         Wait::new(Synchronize::new(&self.0.shared, self.0.key, true))
     }
 
-    /// Takes no more tasks, and waits for those that were taken; with
-    /// [`How::Cancel`] those that have not started are cancelled. Gives the
-    /// summary of all that no synchronize has covered. Releasing again is
-    /// harmless. What a group or cap of 0 pauses is waited for until it goes on
-    /// or is cancelled.
+    /// Takes no more tasks, and waits until those that the caller has have ended. With
+    /// [`How::Cancel`] it cancels the tasks that have not started. Gives the summary of all tasks
+    /// that no synchronize has covered. A second release is harmless. Tasks that a limit or cap of
+    /// 0 pauses are waited for until they go on or are cancelled.
     ///
-    /// Cancel safe in that a dropped wait gives up its place; the release that
-    /// its first poll began stays begun.
+    /// Cancel safe: a dropped wait only stops waiting. The release begins with its first poll, and
+    /// goes on.
     ///
     /// # Errors
     ///
-    /// [`Stalled`] as for [`Task::outcome`].
+    /// [`Stalled`], as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<impl Op<Output = Result<Summary, Stalled>>> {
         Wait::new(Drained::new(
             &self.0.shared,
@@ -208,19 +205,18 @@ impl Caller {
         ))
     }
 
-    /// Cancels all that it has submitted and that has not started, and its futures
-    /// that await; one that is being polled is cancelled when it awaits next. The caller
-    /// goes on: what is submitted later runs. The handles of what was cancelled, and the
-    /// next [`synchronize`](Self::synchronize), tell of it.
+    /// Cancels the caller's tasks that have not started, and its futures that await; a future that
+    /// is being polled is cancelled at its next await. Tasks that are submitted later run. The
+    /// handles of cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
-    /// Cost: O(its groups and waiting tasks), and if some of these are not due or await,
-    /// O(all callers' tasks that are not due or await) too. It looks for them under the
-    /// scheduler's lock and cancels a few at a time; meanwhile no task of any caller starts.
+    /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
+    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock, and
+    /// cancels a few tasks at a time; meanwhile no task of any caller starts.
     pub fn cancel_all(&self) {
         self.0.shared.cancel_all(Some(self.0.key));
     }
 
-    /// Bumps the group of a task; a future that has begun, itself: its next poll.
+    /// Bumps the group of a task; if the task is a future that has begun, bumps its next poll.
     ///
     /// # Errors
     ///
@@ -232,22 +228,22 @@ impl Caller {
         }
     }
 
-    /// The most of its tasks that have not ended. See
+    /// How many unfinished tasks the caller may have. See
     /// [`capacity`](super::CallerOptions::capacity).
     #[must_use]
     pub fn capacity(&self) -> Limit {
         self.0.capacity.limit()
     }
 
-    /// How many more it takes now, if it has a capacity. An ending counts as soon as it is
-    /// reported, and workers report several at once where nobody waits for them. Out of date
-    /// when it is returned.
+    /// How many more tasks the caller takes now, if it has a capacity. An ending counts once it is
+    /// reported; workers report several at once if nobody waits for them. The result may be out
+    /// of date when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
         self.0.capacity.available()
     }
 
-    /// Changes the cap; lowering it leaves a debt that endings pay, 0 pauses.
+    /// Changes the cap; 0 is a pause. A lower cap leaves a debt, which endings pay.
     ///
     /// # Errors
     ///
@@ -269,7 +265,7 @@ impl Drop for Registration {
 }
 
 impl fmt::Debug for Caller {
-    /// With its name, if nobody has the scheduler's lock just then.
+    /// With its name, unless somebody has the scheduler's lock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Caller");
         let state = self.0.shared.state.try_lock();
@@ -280,18 +276,18 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// A group of a caller's tasks. Dropping it leaves its tasks as they are; a clone is another
-/// handle of it.
+/// A handle of a group of tasks. A clone is another handle of the same group; a drop leaves the
+/// group's tasks as they are.
 #[derive(Clone)]
 pub struct Group(pub(super) Arc<Pinned>);
 
-/// A group that stays, as somebody has a handle of it.
+/// Shared by all handles of a group.
 pub(super) struct Pinned {
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Key,
     pub(super) id: GroupId,
-    /// `None` for who found it by its name: its tasks are not posted, beside those of the
-    /// other row.
+    /// `None` in a handle that was found by its id: its tasks are not posted, since the posted
+    /// ones go by the first handle's.
     pub(super) row: Option<LastPosted>,
 }
 
@@ -306,7 +302,7 @@ impl Group {
         }))
     }
 
-    /// The group of that name.
+    /// The group with this id.
     pub(super) fn find(shared: &Arc<Shared>, id: GroupId) -> Result<Self, Stale> {
         let caller = shared.state.lock().core.pin(id)?;
         Ok(Self::new(shared, caller, id, None))
@@ -317,27 +313,27 @@ impl Group {
         shared.with_state(|state, wakes, _| f(state, wakes, id.key))
     }
 
-    /// Bumps its next task ahead of all groups of the caller that are not
-    /// bumped; used up when that task starts.
+    /// Bumps the group's next task ahead of all groups of the caller that are not bumped. The
+    /// bump is used up when that task starts.
     pub fn bump(&self, level: u8) {
-        // What a worker has taken along goes back first: one of these may be its next task.
+        // Claimed tasks go back first: one of them may be the group's next task.
         self.with(|state, wakes, key| state.exact(wakes).backlog.bump(key, level));
         trace::tasks_bumped(&self.id(), level);
     }
 
-    /// What the [log](super::Builder::log) and the [status](super::Status) call it. By that
-    /// [`Scheduler::group`](super::Scheduler::group) finds it.
+    /// The group's id, as in the [log](super::Builder::log) and in the [status](super::Status).
+    /// [`Scheduler::group`](super::Scheduler::group) finds the group by it.
     #[must_use]
     pub fn id(&self) -> GroupId {
         self.0.id
     }
 
-    /// Changes its standing level.
+    /// Changes the standing level.
     pub fn set_level(&self, level: u8) {
         self.with(|state, _, key| state.core.backlog.set_level(key, level));
     }
 
-    /// Changes its limit; lowering it leaves a debt that endings pay, 0 pauses.
+    /// Changes the limit; 0 is a pause. A lower limit leaves a debt, which endings pay.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! What a log is told, and by whom.
+//! The events that a log is told.
 //!
-//! No event is told under a lock. A task that is submitted is counted and told before it takes
-//! its place in line, so that nobody starts it or ends it meanwhile; one that ends without a
-//! worker is told before its end counts, but for one that is refused.
+//! No event is told under a lock. A submitted task is counted and logged before it is enqueued, so
+//! that nobody starts or ends it meanwhile. A task that ends without a worker is logged before its
+//! end counts, unless it is refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::sync::Arc;
 
 use super::outcome::{Ending, Run, TaskId};
 
-/// What a scheduler tells of its tasks; see [`Builder::log`](super::Builder::log).
+/// Is told of the tasks of a scheduler; see [`Builder::log`](super::Builder::log).
 ///
-/// Implemented for closures, for the sender of a channel of events, and for that of a channel
-/// of [records](Record), which are sent for the endings alone. The channels are those of the
-/// crate `crossbeam-channel`, version 0.5.
+/// Implemented for closures, and for senders of the crate `crossbeam-channel` (version 0.5): of
+/// events, or of [records](Record), which are sent for endings alone.
 pub trait Log: Send + Sync {
-    /// Takes the event; false if it is lost, which the [status](super::Status::log_lost)
-    /// counts, as it does a panic.
+    /// Takes an event. False if the event is lost; the [status](super::Status::log_lost) counts
+    /// lost events and panics.
     ///
-    /// Called with no lock held, by several threads at once: whoever submits, runs or ends the
-    /// task, which waits for it. It may use the scheduler, but not wait for a task of it.
+    /// Called under no lock, by several threads at once: by the thread that submits, runs or ends
+    /// the task, which waits for the call. It may use the scheduler, but must not wait for a task
+    /// of it.
     fn tell(&self, event: Event) -> bool;
 }
 
@@ -52,21 +52,21 @@ impl Log for Sender<Record> {
     }
 }
 
-/// What happened to a task. Of one task they are told in this order, and each once; one that is
-/// never run is not started.
+/// An event of a task. The events of a task are told in this order, each once; a task that never
+/// runs has no start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Event {
-    /// It was taken. Its tier is that which was asked for, 0 if none was: in a group it may
-    /// come into a higher one.
+    /// It was accepted. Its tier is the one that was asked for, or 0; in a group it may come into
+    /// a higher one.
     Queued(TaskInfo),
-    /// A worker has begun it: a future, for the first time.
+    /// A worker has begun it; for a future, its first poll.
     Started {
         /// The task.
         task: TaskInfo,
         /// The worker, from 1.
         worker: u32,
-        /// When.
+        /// When it started.
         at: Duration,
     },
     /// It ended.
@@ -74,7 +74,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The task.
+    /// The task of the event.
     #[must_use]
     pub fn task(&self) -> &TaskInfo {
         match self {
@@ -83,7 +83,7 @@ impl Event {
         }
     }
 
-    /// When that was, since the scheduler was made.
+    /// When it happened. Counts from when the scheduler was built.
     #[must_use]
     pub fn at(&self) -> Duration {
         match self {
@@ -108,7 +108,7 @@ pub struct TaskInfo {
     pub tier: u32,
     /// Its group, if it is not in one of its own.
     pub group: Option<GroupId>,
-    /// When it was submitted, counted from the scheduler's beginning.
+    /// When it was submitted. Counts from when the scheduler was built.
     pub queued: Duration,
 }
 
@@ -126,11 +126,11 @@ pub struct Record {
     pub ending: Ending,
 }
 
-/// Names a group: a copyable name that keeps nothing, and that no other group ever has, of this
-/// scheduler or another. See [`Scheduler::group`](super::Scheduler::group).
+/// The id of a group. No other group, of this scheduler or another, ever has the same. It keeps
+/// nothing alive. See [`Scheduler::group`](super::Scheduler::group).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId {
-    /// Whose it is.
+    /// The number of its scheduler.
     pub(super) scheduler: u64,
     pub(super) key: GroupKey,
 }

@@ -1,4 +1,4 @@
-//! What becomes of a task.
+//! How a task ended, and what it returned.
 
 use std::any::Any;
 use std::fmt;
@@ -25,24 +25,24 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// How a task ended, without what it gave.
+/// How a task ended, without its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Ending {
-    /// It gave a result.
+    /// It returned a result.
     Ok,
     /// It returned an error.
     Failed,
     /// It panicked.
     Panicked,
-    /// It was cancelled: before it started, or a future where it awaited.
+    /// It was cancelled: before it started, or, for a future, at an await.
     Cancelled,
     /// It was skipped: a task of a lower tier of its caller had failed.
     Skipped,
 }
 
 impl Ending {
-    /// Whether the task itself failed: returned an error, or panicked.
+    /// Whether the task itself failed: it returned an error or panicked.
     #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Panicked)
@@ -57,7 +57,7 @@ says!(Ending {
     Self::Skipped => "skipped",
 });
 
-/// Where and when a task ran; times count from the scheduler's beginning.
+/// Where and when a task ran. Times count from when the scheduler was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Run {
@@ -69,9 +69,9 @@ pub struct Run {
     pub end: Duration,
 }
 
-/// What a task gave, or why it gave nothing.
+/// The result of a task, or why there is none.
 ///
-/// It prints as its [`Ending`], with the error or the message of the panic behind it.
+/// `Display` shows the [`Ending`], and then the error or the panic's message.
 ///
 /// ```
 /// # use conversant::scheduler::{Ending, Verdict};
@@ -86,9 +86,9 @@ pub enum Verdict<R, E> {
     Ok(R),
     /// Its error.
     Failed(E),
-    /// What it panicked with.
+    /// The payload of its panic.
     Panicked(Box<dyn Any + Send>),
-    /// It was cancelled: before it started, or a future where it awaited.
+    /// It was cancelled: before it started, or, for a future, at an await.
     Cancelled,
     /// It was skipped: a task of a lower tier of its caller had failed.
     Skipped,
@@ -107,7 +107,7 @@ impl<R, E> Verdict<R, E> {
         }
     }
 
-    /// Its result, if it gave one.
+    /// The result, if there is one.
     #[must_use]
     pub fn ok(self) -> Option<R> {
         match self {
@@ -137,9 +137,9 @@ impl<R, E: fmt::Display> fmt::Display for Verdict<R, E> {
 /// How a task ended, where and when.
 #[derive(Debug)]
 pub struct Outcome<R, E> {
-    /// What it gave.
+    /// The result, or why there is none.
     pub verdict: Verdict<R, E>,
-    /// When it was submitted, counted from the scheduler's beginning.
+    /// When it was submitted. Counts from when the scheduler was built.
     pub queued: Duration,
     /// Where and when it ran; `None` if it never started.
     pub run: Option<Run>,

@@ -1,31 +1,28 @@
-//! Where workers run: on threads of our own, or on the embedder's pool.
+//! Where workers run: on threads of the scheduler, or on the user's pool.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::wait::drop_quietly;
 
-/// A pool of the embedder's that runs workers.
+/// A pool of yours that runs workers.
 ///
-/// A worker submitted here takes tasks and runs them until none is eligible,
-/// then returns; it never parks, and is submitted again when there is work. Let
-/// the scheduler have no more workers than the pool has threads: a worker that
-/// waits in the pool's own queue counts as one that is about to start.
+/// A worker that is submitted runs tasks until none is eligible, and then returns. It never parks,
+/// and is submitted again when there is work. Give the scheduler at most as many workers as the
+/// pool has threads: a worker that waits in the pool's own queue counts as about to start.
 ///
-/// Implemented for closures, so that a rayon pool is
-/// `move |job| { pool.spawn(job); Ok(()) }`.
+/// Implemented for closures: a rayon pool is `move |job| { pool.spawn(job); Ok(()) }`.
 pub trait Pool: Send + Sync {
-    /// Runs `job` soon, on some thread. A job that is dropped unrun counts as
-    /// one that could not be started. On a pool that runs it at once, on the
-    /// submitting thread, tasks must not wait for tasks of the same scheduler:
-    /// the worker that could run them may be below them on the stack. There a waker of
-    /// a future runs a worker, too: wake it with no lock held that a task takes.
+    /// Runs `job` soon, on some thread. A job that is dropped unrun counts as a failed start.
+    ///
+    /// If the pool runs the job at once, on the submitting thread, tasks must not wait for tasks of
+    /// the same scheduler: the worker that could run them may be below them on the stack. On such a
+    /// pool the waker of a future runs a worker too, so wake it under no lock that a task takes.
     ///
     /// # Errors
     ///
-    /// Why it cannot be run; the scheduler reports it and tries
-    /// again at the next event. A task that was taken because a worker was
-    /// about to start, which then could not be, waits until then.
+    /// Why the job cannot be run. The status shows it, and the scheduler tries again at its next
+    /// event; accepted tasks wait until then.
     fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
@@ -38,14 +35,14 @@ where
     }
 }
 
-/// Threads of our own.
+/// Threads of the scheduler.
 pub(super) struct Threads {
     pub(super) name: String,
     pub(super) on_start: Option<Hook>,
     pub(super) on_exit: Option<Hook>,
 }
 
-/// What is called on a worker's thread, with its number.
+/// Called on a worker's thread, with its number.
 pub(super) type Hook = Box<dyn Fn(u32) + Send + Sync>;
 
 impl Default for Threads {
@@ -76,8 +73,8 @@ impl Threads {
 
 /// Where workers run.
 pub(super) enum Host {
-    /// On threads of our own, which rest between tasks.
+    /// On threads of the scheduler, which rest between tasks.
     Threads(Threads),
-    /// On the embedder's pool.
+    /// On the user's pool.
     Pool(Box<dyn Pool>),
 }

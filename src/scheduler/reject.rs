@@ -1,4 +1,4 @@
-//! Why the scheduler did not take something, or has nothing to wait for.
+//! Why a task was refused, or a synchronize.
 
 use std::error::Error;
 use std::fmt;
@@ -7,51 +7,49 @@ use crate::error::{Stalled, TierGoesDown};
 use crate::queue::SendReason;
 use crate::shown::error_says;
 
-/// A task that was not taken, and why.
+/// A refused task, and why it was refused.
 pub struct Rejected<F> {
-    /// The function, as it was handed in.
+    /// The function or future.
     pub task: F,
-    /// Why.
+    /// Why it was refused.
     pub reason: Reason,
 }
 
-/// Why a task was not taken.
+/// Why a task was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The scheduler or the caller takes no more.
+    /// The scheduler or the caller takes no more tasks.
     Closed,
-    /// It would wait for itself.
+    /// An earlier task of its group is in a higher tier: it would wait for itself.
     TierGoesDown(TierGoesDown),
-    /// The group is another caller's.
+    /// The group belongs to another caller.
     ForeignGroup,
-    /// There is no worker, and none could be started:
-    /// [`Status`](super::Status) says why.
+    /// There is no worker, and none could be started. [`Status`](super::Status) tells why.
     NoWorker,
-    /// It has a delay, and nobody keeps the time: the workers run on a
+    /// It has a delay, and nothing keeps the time: the workers run on a
     /// [pool](super::Builder::pool), there is no [`Ticker`](crate::ticker::Ticker), and
     /// [`advance`](super::Scheduler::advance) was never called.
     NoTicker,
-    /// As many of its caller's tasks have not ended as its
-    /// [capacity](super::CallerOptions::capacity) says, or the room is promised to others, or
-    /// is taken for a moment by a task that is refused for another reason.
+    /// Its caller has as many unfinished tasks as its [capacity](super::CallerOptions::capacity)
+    /// allows; or the room is promised to waiters, or taken for a moment by a task that is refused
+    /// for another reason.
     Full,
-    /// So many at once are more than the capacity.
+    /// There are more tasks in the batch than the capacity.
     AboveCapacity,
-    /// There was no room in time.
+    /// There was no room before the time-out.
     TimedOut,
-    /// There was no room, and nothing could go on: a task [waited](super::Caller::exec_wait)
-    /// for it.
+    /// A task [waited](super::Caller::exec_wait) for room, and the scheduler was stalled.
     Stalled(Stalled),
 }
 
-/// Why there is nothing to wait for.
+/// Why a synchronize was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncError {
     /// Nothing was submitted since the last successful synchronize.
     NothingOutstanding,
     /// Another synchronize of this caller is under way.
     Busy,
-    /// Nothing could go on; the tasks are untouched, and count towards the next.
+    /// The scheduler is stalled. The tasks are untouched; the next synchronize covers them.
     Stalled(Stalled),
 }
 

@@ -1,4 +1,4 @@
-//! The wait for room in a caller with a capacity, and then the submission.
+//! Submissions that wait for room in a caller with a capacity.
 
 use std::future::Future;
 
@@ -16,18 +16,17 @@ use super::task::Task;
 /// The wait of [`Caller::exec_wait`] and [`Caller::spawn_wait`].
 type Submitting<'a, F, R, E> = Sending<'a, (&'a Caller, Place<'a>), F, Submitted<F, R, E>>;
 
-/// What comes of a submission.
+/// The result of a submission.
 type Submitted<F, R, E> = Result<Task<R, E>, Rejected<F>>;
 
 impl Caller {
-    /// Submits a task as soon as its caller has room for it: at most
-    /// [`capacity`](super::CallerOptions::capacity) of its tasks have not ended.
+    /// Submits a task as soon as its caller has room for it, within its
+    /// [`capacity`](super::CallerOptions::capacity).
     ///
-    /// Those who wait are served in order; an immediate [`exec`](Self::exec) is refused
-    /// while they want the room. A task that waits so for room in its own caller keeps
-    /// its worker, and the room that it takes itself; where that is why nothing can go on,
-    /// [`wait()`](Wait::wait) gives the function back as
-    /// [`Stalled`](super::Reason::Stalled). Await it in a future instead.
+    /// Waiting submissions are served in order; an immediate [`exec`](Self::exec) is refused while
+    /// they want the room. A task that waits for room in its own caller keeps its worker, and the
+    /// room that it takes itself. If nothing can go on because of that, [`wait()`](Wait::wait)
+    /// returns the function as [`Stalled`](super::Reason::Stalled). Await in a future instead.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
@@ -44,13 +43,12 @@ impl Caller {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cancel safe: a wait that is dropped has submitted nothing.
-    /// [`into_message`](Wait::into_message) and
-    /// [`give_back_after`](Wait::give_back_after) give the function back.
+    /// Cancel safe: a dropped wait has submitted nothing. [`into_message`](Wait::into_message) and
+    /// [`give_back_after`](Wait::give_back_after) return the function.
     ///
     /// # Errors
     ///
-    /// As [`exec_with`](Self::exec_with), but that a full caller is waited for.
+    /// Like [`exec_with`](Self::exec_with), except [`Full`](super::Reason::Full).
     pub fn exec_wait<'a, F, R, E>(&'a self, place: Place<'a>, f: F) -> Wait<Submitting<'a, F, R, E>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
@@ -60,11 +58,11 @@ impl Caller {
         self.when_there_is_room::<Function<F>>(place, f)
     }
 
-    /// As [`exec_wait`](Self::exec_wait), of a future.
+    /// Like [`exec_wait`](Self::exec_wait), for a future.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Like [`exec_wait`](Self::exec_wait).
     pub fn spawn_wait<'a, F, R, E>(
         &'a self,
         place: Place<'a>,
@@ -96,11 +94,11 @@ impl Caller {
         Sending::wait(&self.0.capacity, 1, ((self, place), task), steps)
     }
 
-    /// Whether a wait for room gives up: the rule of `stall`.
+    /// Whether a wait for room must give up, by the rule of `stall`.
     fn waits_for_room(&self, pause: Pause<'_>) -> bool {
         let shared = &self.0.shared;
         match pause {
-            // From then on each ending is told at once.
+            // From now on each ending is reported at once.
             Pause::Waits => {
                 let worker = current(shared);
                 return shared

@@ -1,16 +1,16 @@
-//! Tasks that borrow from the stack of who waits for them.
+//! Tasks that borrow from the stack of the thread that waits for them.
 //!
-//! What is to be run is boxed, its lifetime is erased, and a token stands beside the box. A scope
-//! ends when there is no token any more.
+//! The function of such a task is boxed, its lifetime is erased, and a token is kept beside the
+//! box. A scope ends when none of its tokens is left.
 //!
 //! Invariants:
-//! 1. A token goes after what stood beside it, whatever becomes of the task: it ends, panics, is
-//!    refused, cancelled or skipped, or dropped with its scheduler. What is leaked keeps its token.
-//! 2. Nobody gets out of [`Caller::scope`], not even by a panic, while there is a token.
-//! 3. What a task gives, and what it panics with, borrows nothing.
+//! 1. A token is dropped after the box beside it, whether the task ends, panics, is refused,
+//!    cancelled or skipped, or is dropped with its scheduler. A leaked box keeps its token.
+//! 2. [`Caller::scope`] neither returns nor unwinds while there is a token.
+//! 3. The result of a task, and the payload of its panic, borrow nothing.
 //!
-//! From these alone it follows that nothing is used when it is gone, whatever the scheduler does
-//! with the task.
+//! From these alone it follows that no borrowed value is used after its end, whatever the
+//! scheduler does with the task.
 
 #![allow(unsafe_code)]
 
@@ -31,8 +31,8 @@ use super::stall::Target;
 use super::task::Task;
 
 impl Caller {
-    /// Runs `f`, which submits tasks that may borrow what is outside of it; then blocks the
-    /// thread until none of them borrows any more: each has ended, or will never run.
+    /// Runs `f`, which may submit tasks that borrow values from outside of it. Then blocks the
+    /// thread until none of these tasks borrows any more: each has ended, or will never run.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};
@@ -53,17 +53,17 @@ impl Caller {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It is like `std::thread::scope`, with tasks of this caller: they have places and groups,
-    /// and can be paused, cancelled and skipped as all others. So only the outcome of a task says
-    /// whether it has run. A task may submit more to its scope. A future cannot borrow so.
+    /// Like `std::thread::scope`, with tasks of this caller: they have places and groups, and can
+    /// be paused, cancelled and skipped. So only the outcome of a task tells whether it has run.
+    /// A task may submit more tasks to its scope. Futures cannot borrow in this way.
     ///
-    /// In a task of the same scheduler it keeps its worker, as each [`wait`](Wait::wait). Where
-    /// that would be [`Stalled`], those of its tasks that have not begun are cancelled.
+    /// Within a task of the same scheduler it occupies the worker, like any [`wait`](Wait::wait).
+    /// If that would be [`Stalled`], the tasks of the scope that have not begun are cancelled.
     ///
     /// # Panics
     ///
-    /// At its end, if a task of it without a handle has panicked (with a handle the outcome
-    /// tells), or if some were cancelled since it was [`Stalled`].
+    /// At its end, if a task without a handle has panicked (with a handle, the outcome tells), or
+    /// if tasks were cancelled because the scope was [`Stalled`].
     pub fn scope<'env, T>(
         &'env self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -88,11 +88,11 @@ impl Caller {
     }
 }
 
-/// Where tasks are submitted that borrow from around it; see [`Caller::scope`].
+/// Submits tasks that borrow from outside of the scope; see [`Caller::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     caller: &'env Caller,
     borrows: Arc<Borrows>,
-    // Neither may be shortened or lengthened.
+    // Invariant in both lifetimes.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -102,7 +102,7 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Errors
     ///
-    /// As [`exec_with`](Self::exec_with).
+    /// Like [`exec_with`](Self::exec_with).
     pub fn exec<F, R, E>(&'scope self, f: F) -> Result<Task<R, E>, Reason>
     where
         F: FnOnce() -> Result<R, E> + Send + 'scope,
@@ -112,7 +112,7 @@ impl<'scope> Scope<'scope, '_> {
         self.exec_with(Place::new(), f)
     }
 
-    /// Submits a task, as [`Caller::exec_with`].
+    /// Submits a task, like [`Caller::exec_with`].
     ///
     /// # Errors
     ///
@@ -127,11 +127,11 @@ impl<'scope> Scope<'scope, '_> {
         task.map_err(|Rejected { reason, .. }| reason)
     }
 
-    /// Submits a task that nobody will ask for, as [`Caller::exec_detached`].
+    /// Submits a task without a handle, like [`Caller::exec_detached`].
     ///
     /// # Errors
     ///
-    /// As [`exec_with`](Self::exec_with).
+    /// Like [`exec_with`](Self::exec_with).
     pub fn exec_detached<F, R, E>(&'scope self, place: Place<'_>, f: F) -> Result<(), Reason>
     where
         F: FnOnce() -> Result<R, E> + Send + 'scope,
@@ -150,9 +150,9 @@ impl<'scope> Scope<'scope, '_> {
         E: Send + 'static,
     {
         let f: Box<dyn FnOnce() -> Result<R, E> + Send + 'scope> = Box::new(f);
-        // SAFETY: only the lifetime changes. The token goes after `f` (invariant 1), so that
-        // `Caller::scope` has not returned while `f` is there (invariant 2), and 'scope, which
-        // its body cannot choose, lasts until then. What `f` gives is 'static (invariant 3).
+        // SAFETY: only the lifetime changes. The token is dropped after `f` (invariant 1), so
+        // `Caller::scope` has not returned while `f` exists (invariant 2); 'scope, which its body
+        // cannot choose, lasts until then. The result of `f` is 'static (invariant 3).
         let f = unsafe {
             std::mem::transmute::<
                 Box<dyn FnOnce() -> Result<R, E> + Send + 'scope>,
@@ -167,9 +167,9 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-/// What a task of a scope runs.
+/// The program of a task of a scope.
 pub struct Scoped<R, E> {
-    // First, as fields are dropped in their order: invariant 1.
+    // First, since fields are dropped in order: invariant 1.
     f: Box<dyn FnOnce() -> Result<R, E> + Send>,
     token: Token,
     detached: bool,
@@ -188,7 +188,7 @@ impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
 
     fn go(mut self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
         self.token.panics = self.detached;
-        // What it owns is dropped by then, also if it panics: the token is the last.
+        // The function is dropped by then, also if it panics; the token comes last.
         let gave = (self.f)();
         self.token.panics = false;
         Ok(gave)
@@ -203,7 +203,7 @@ impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
     }
 }
 
-/// Where it is dropped a scope ends; and the wait for that.
+/// The end of a scope, which its drop waits for; and that wait.
 struct End<'a> {
     caller: &'a Caller,
     borrows: &'a Arc<Borrows>,
@@ -231,7 +231,7 @@ impl Op for &mut End<'_> {
         if returned.is_ready() || !is_stalled(shared) {
             return returned;
         }
-        // Those that run still borrow: it waits on for these, and cannot give up.
+        // Running tasks still borrow: it must go on waiting for them.
         *self.stalled |= shared.cancel_scope(self.caller.0.key, self.borrows);
         keep_on(shared);
         self.borrows.poll(cx)
@@ -272,7 +272,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// Two that borrow one thing to write to it:
+/// Two tasks that borrow one value to change it:
 ///
 /// ```compile_fail,E0499
 /// # fn test(caller: &conversant::scheduler::Caller) {
@@ -284,7 +284,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// What it borrows is changed while the scope is open:
+/// A change of a borrowed value while the scope is open:
 ///
 /// ```compile_fail,E0506
 /// # fn test(caller: &conversant::scheduler::Caller) {
@@ -296,7 +296,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// A result that borrows, as its handle may outlive the scope:
+/// A result that borrows, since its handle may outlive the scope:
 ///
 /// ```compile_fail,E0597
 /// # fn test(caller: &conversant::scheduler::Caller) {
@@ -305,7 +305,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// So with a panic:
+/// A payload of a panic that borrows:
 ///
 /// ```compile_fail,E0597
 /// # fn test(caller: &conversant::scheduler::Caller) {
@@ -315,7 +315,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// A scope that is used when it is over:
+/// A scope that is used after its end:
 ///
 /// ```compile_fail,E0521
 /// # fn test(caller: &conversant::scheduler::Caller) {
@@ -324,7 +324,7 @@ impl fmt::Debug for Scope<'_, '_> {
 /// # }
 /// ```
 ///
-/// A task that is not for other threads:
+/// A task that is not `Send`:
 ///
 /// ```compile_fail,E0277
 /// # fn test(caller: &conversant::scheduler::Caller) {

@@ -15,7 +15,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// As [`spawn_with`](Self::spawn_with).
+    /// Like [`spawn_with`](Self::spawn_with).
     pub fn spawn<F, R, E>(&self, future: F) -> Result<Task<R, E>, Rejected<F>>
     where
         F: Future<Output = Result<R, E>> + Send + 'static,
@@ -27,21 +27,23 @@ impl Caller {
 
     /// Submits a future as a task: the workers poll it. Never waits.
     ///
-    /// It starts as any other task does, and from its first poll to its end it keeps
-    /// what it took then, also while it awaits: its unit of its group's limit and of its
-    /// caller's cap, and its tier. While it awaits no worker is kept. Woken, it is polled
-    /// after those of its caller that were woken before; these polls take turns with
-    /// other callers by the caller's weight, beside the turns in which its tasks start;
-    /// while no other caller has work these two take turns in runs, each of at most what a
-    /// worker [takes at once](super::Builder::claims).
-    /// A [`Hold`](super::Hold) keeps it from being polled, a cap or limit of 0 does not.
+    /// It starts like any other task. From its first poll to its end it keeps its unit of its
+    /// group's limit and of its caller's cap, and its tier, also while it awaits; but while it
+    /// awaits, it occupies no worker.
     ///
-    /// [`Task::cancel`], and a release or shutdown with [`How::Cancel`](super::How::Cancel),
-    /// also cancel a future that awaits: it is dropped where it stands. One that nobody
-    /// ever wakes keeps its caller's synchronize, and a shutdown that drains, waiting.
-    /// One that awaits a task which needs the unit that it keeps, as one of its own serial
-    /// group or of its own capped caller, waits for itself, and nobody detects it: await
-    /// first, in a future without that group or cap.
+    /// A woken future is polled after those of its caller that were woken before. These polls take
+    /// turns with other callers by the caller's weight, in addition to the turns in which its tasks
+    /// start. While no other caller has work, new tasks and woken futures take turns in runs of at
+    /// most as many as a worker [claims](super::Builder::claims). A [`Hold`](super::Hold) stops
+    /// polls; a cap or limit of 0 does not.
+    ///
+    /// [`Task::cancel`], and a release or shutdown with [`How::Cancel`](super::How::Cancel), drop
+    /// a future that awaits. A future that nobody ever wakes blocks its caller's synchronize, and a
+    /// draining shutdown.
+    ///
+    /// A future that awaits a task of its own serial group, or of its own capped caller, may keep
+    /// the unit that this task needs. Then it waits for itself, and nothing detects that: await
+    /// such tasks in a future without that group or cap.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Scheduler};
@@ -60,13 +62,13 @@ impl Caller {
     ///
     /// # Cost
     ///
-    /// As a function, and two blocks of memory more; each wake-up by others is one hold of
-    /// the scheduler's lock. What wakes itself while it is polled is told of with the
-    /// worker's next report.
+    /// Like a function, and two blocks of memory. Each wake-up from outside takes the scheduler's
+    /// lock once. A future that wakes itself while it is polled is reported with the worker's next
+    /// report.
     ///
     /// # Errors
     ///
-    /// The future comes back, not polled, with the [`Reason`](super::Reason).
+    /// [`Rejected`], with the future, which was not polled.
     pub fn spawn_with<F, R, E>(
         &self,
         place: Place<'_>,
@@ -80,11 +82,11 @@ impl Caller {
         self.submit_one(place, Stage::New(future), None)
     }
 
-    /// As [`exec_detached`](Self::exec_detached), of a future.
+    /// Like [`exec_detached`](Self::exec_detached), for a future.
     ///
     /// # Errors
     ///
-    /// As [`spawn_with`](Self::spawn_with).
+    /// Like [`spawn_with`](Self::spawn_with).
     pub fn spawn_detached<F, R, E>(&self, place: Place<'_>, future: F) -> Result<(), Rejected<F>>
     where
         F: Future<Output = Result<R, E>> + Send + 'static,
@@ -95,10 +97,10 @@ impl Caller {
     }
 }
 
-/// A future as it is run.
+/// A future, before and after its first poll.
 pub enum Stage<F> {
     New(F),
-    /// Since then.
+    /// And when it was first polled.
     Begun(Pin<Box<F>>, Duration),
 }
 
@@ -126,8 +128,8 @@ where
                 future
             }
         };
-        // Kept by those alone who may wake it: a future that nobody can wake goes with the
-        // last handle of its scheduler.
+        // Only those who may wake the future keep it: one that nobody can wake is dropped with
+        // the last handle of its scheduler.
         let waker = runner.waker();
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(gave) => Ok(gave),

@@ -1,4 +1,4 @@
-//! A snapshot of what runs and what waits, and why it waits.
+//! A snapshot: the tasks that run, the tasks that wait, and why they wait.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::outcome::TaskId;
 use super::summary::Summary;
 use super::task_state::{Body, Location, Phase, Running};
 
-/// How many tasks there are of what, all callers together. See
+/// The numbers of tasks of all callers, by state. See
 /// [`Scheduler::counts`](super::Scheduler::counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -23,36 +23,36 @@ use super::task_state::{Body, Location, Phase, Running};
 pub struct Counts {
     /// Callers that exist.
     pub callers: usize,
-    /// Those that wait to start, or if they are futures to be polled again, and are due.
+    /// Tasks that are due and wait to start, or, if they are futures, to be polled again.
     pub waiting: u64,
-    /// Those that are not due.
+    /// Tasks that are not due.
     pub delayed: u64,
     /// Futures that have begun, and wait to be woken.
     pub suspended: u64,
-    /// Those that run.
+    /// Tasks that run.
     pub running: u64,
-    /// How many of these are blocked in waits for this scheduler.
+    /// Running tasks that are blocked in waits for this scheduler.
     pub blocked: u64,
-    /// Those that have ended so far.
+    /// Tasks that have ended so far.
     pub ended: Summary,
 }
 
-/// What a scheduler was doing at one moment. A task whose outcome is there may still be
-/// among those that run, until its worker has reported it. Taking a status costs
-/// O(n log n) under the scheduler's lock, where n is the number of tasks that have not ended.
+/// The state of a scheduler at one moment. A task whose outcome is there may still count as
+/// running, until its worker has reported it. Taking a status costs O(n log n) under the
+/// scheduler's lock, where n is the number of unfinished tasks.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Status {
     /// The workers.
     pub workers: WorkersStatus,
-    /// The tasks that run, by worker.
+    /// The running tasks, by worker.
     pub running: Vec<RunningTask>,
-    /// The tasks that wait, by number.
+    /// The waiting tasks, by number.
     pub waiting: Vec<WaitingTask>,
     /// The callers that exist.
     pub callers: Vec<CallerStatus>,
-    /// Events that the log did not take, or at which it panicked.
+    /// How many events the log lost, by a refusal or a panic.
     pub log_lost: u64,
 }
 
@@ -61,21 +61,21 @@ pub struct Status {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct WorkersStatus {
-    /// The most there may be.
+    /// The maximum.
     pub max: u32,
-    /// Those that exist or are starting.
+    /// Workers that exist or are starting.
     pub live: u32,
-    /// Those that run a task.
+    /// Workers that run a task.
     pub busy: u32,
-    /// Those that rest.
+    /// Workers that rest.
     pub idle: u32,
-    /// How many could not be started so far.
+    /// How many starts failed so far.
     pub start_failures: u64,
-    /// Why the last of these was not.
+    /// Why the last of them failed.
     pub start_error: Option<String>,
 }
 
-/// A task that runs.
+/// A running task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -94,12 +94,12 @@ pub struct RunningTask {
     pub worker: u32,
     /// It is blocked in a [`wait()`](crate::wait::Wait::wait) for this scheduler.
     pub blocked: bool,
-    /// When it started. Behind a task that nobody times (without a handle, where no log
-    /// is kept) that is known no better than when its worker took both.
+    /// When it started. If its worker claimed it together with a task that nobody times (without
+    /// a handle, and without a log), this is the time of that claim.
     pub start: Duration,
 }
 
-/// A task that waits: to start, or if it is a future to be polled again.
+/// A task that waits to start, or, if it is a future, to be polled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -114,8 +114,8 @@ pub struct WaitingTask {
     pub tier: u32,
     /// Its group, if it is not in one of its own.
     pub group: Option<GroupId>,
-    /// When it was submitted; for one that was submitted
-    /// [detached](super::Caller::exec_detached), when a worker had last looked before that.
+    /// When it was submitted; for a task that was submitted
+    /// [detached](super::Caller::exec_detached), when a worker last looked before that.
     pub queued: Duration,
     /// What keeps it waiting.
     pub why: Why,
@@ -129,26 +129,26 @@ pub enum Why {
     Behind,
     /// Its group's limit is 0.
     Paused,
-    /// As many of its group run as the limit allows.
+    /// As many tasks of its group run as the limit allows.
     GroupLimit,
-    /// Another tier of its caller is open, or the open one starts nothing new
-    /// because a lower one has work.
+    /// Another tier of its caller is open, or its tier is open and starts nothing new because a
+    /// lower tier has work.
     Tier {
-        /// The open one.
+        /// The open tier.
         open: Option<u32>,
     },
-    /// As many of its caller's run as the cap allows.
+    /// As many tasks of its caller run as the cap allows.
     Cap,
     /// A [`Hold`](super::Hold) keeps all tasks from starting.
     Hold,
-    /// Nothing but a worker is missing.
+    /// Only a worker is missing.
     Worker,
-    /// It has begun, and waits to be woken: see [`Caller::spawn`](super::Caller::spawn).
+    /// It is a future that has begun, and waits to be woken.
     Suspended,
-    /// It is not to start before this time.
+    /// It has a delay that is not over.
     NotDue {
-        /// Since the scheduler was made, as all times here; on a [pool](super::Builder::pool)
-        /// by the clock of [who keeps the time](super::Scheduler::advance).
+        /// When it is due. Counts from when the scheduler was built, like all times here; on a
+        /// [pool](super::Builder::pool) by the clock of [`advance`](super::Scheduler::advance).
         due: Duration,
     },
 }
@@ -175,13 +175,13 @@ pub struct CallerStatus {
     pub name: Arc<str>,
     /// Tasks submitted and not ended.
     pub unfinished: u64,
-    /// Those of them that have begun: that run, or are futures between two polls.
+    /// Unfinished tasks that have begun: they run, or are futures between two polls.
     pub running: u32,
-    /// The most of them that there may be.
+    /// How many unfinished tasks it may have.
     pub capacity: Limit,
     /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
-    /// Tasks of tiers above this one are skipped, after a failure.
+    /// After a failure: tasks of tiers above this one are skipped.
     pub skips_above: Option<u32>,
     /// It takes no more tasks.
     pub released: bool,

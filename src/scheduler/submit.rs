@@ -1,4 +1,4 @@
-//! How tasks are submitted: one, or many at one instant.
+//! Submitting tasks: one, or many at one instant.
 
 use std::any::Any;
 use std::iter::once;
@@ -22,7 +22,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// As [`exec_with`](Self::exec_with).
+    /// Like [`exec_with`](Self::exec_with).
     pub fn exec<F, R, E>(&self, f: F) -> Result<Task<R, E>, Rejected<F>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
@@ -36,7 +36,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// The function comes back, with the [`Reason`].
+    /// [`Rejected`], with the function.
     pub fn exec_with<F, R, E>(&self, place: Place<'_>, f: F) -> Result<Task<R, E>, Rejected<F>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
@@ -46,17 +46,17 @@ impl Caller {
         self.submit_one(place, Function(f), None)
     }
 
-    /// Submits a task without a handle, for half of what it costs to [detach](Task::detach) one:
-    /// the memory of its body is used again for tasks of its type (some hundred small ones are
-    /// kept for that). While all workers are busy, and there is no log, it reads no clock; as the
-    /// time of its submission a status then shows when a worker had last looked before. Where a
-    /// worker must be sent for, in tiers and with a delay, it takes the scheduler's lock, which
-    /// reads the clock once, as each report of a worker does. The times of its run are not
-    /// measured.
+    /// Submits a task without a handle, at half of the cost of [detaching](Task::detach) one: its
+    /// memory is reused for tasks of its type (some hundred small blocks are kept).
+    ///
+    /// While all workers are busy and there is no log, it reads no clock; a status then shows, as
+    /// the time of its submission, when a worker last looked. If a worker must be started or
+    /// woken, in tiers and with a delay, it takes the scheduler's lock, which reads the clock once.
+    /// The times of its run are not measured.
     ///
     /// # Errors
     ///
-    /// As [`exec_with`](Self::exec_with).
+    /// Like [`exec_with`](Self::exec_with).
     pub fn exec_detached<F, R, E>(&self, place: Place<'_>, f: F) -> Result<(), Rejected<F>>
     where
         F: FnOnce() -> Result<R, E> + Send + 'static,
@@ -66,7 +66,7 @@ impl Caller {
         self.submit_detached(place, Function(f))
     }
 
-    /// Submits what is to be run, with the room that it takes if that is there already.
+    /// Submits a program, with its `room` if that was taken already.
     pub(super) fn submit_one<P: Program>(
         &self,
         place: Place<'_>,
@@ -82,7 +82,7 @@ impl Caller {
         }
     }
 
-    /// As [`submit_one`](Self::submit_one), without a handle.
+    /// Like [`submit_one`](Self::submit_one), without a handle.
     #[inline]
     pub(super) fn submit_detached<P: Program>(
         &self,
@@ -97,13 +97,11 @@ impl Caller {
         }
     }
 
-    /// Submits many tasks at once, all to this place: all of them arrive at one
-    /// instant, or none does. The handles come in the same order. With no task at
-    /// all there is nothing to refuse.
+    /// Submits many tasks to one place: all of them arrive at one instant, or none does. The
+    /// handles come in the same order. Without any task it always succeeds.
     ///
-    /// Cheaper than one by one, since it takes the scheduler's lock once and sends
-    /// for workers once; but it keeps that lock for as long as all of them take,
-    /// about a fifth of a microsecond each. The iterator runs before.
+    /// Cheaper than one by one: it takes the scheduler's lock once, and looks for workers once. It
+    /// holds the lock for about a fifth of a microsecond a task. The iterator runs before that.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Scheduler};
@@ -119,7 +117,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// The functions come back, all of them, with the [`Reason`].
+    /// [`Rejected`], with all the functions.
     pub fn exec_all<F, R, E>(
         &self,
         place: Place<'_>,
@@ -147,12 +145,12 @@ impl Caller {
             .collect())
     }
 
-    /// As [`exec_all`](Self::exec_all) of tasks that nobody will ask for; see
+    /// Like [`exec_all`](Self::exec_all), without handles; see
     /// [`exec_detached`](Self::exec_detached).
     ///
     /// # Errors
     ///
-    /// The functions come back, all of them, with the [`Reason`].
+    /// [`Rejected`], with all the functions.
     pub fn exec_all_detached<F, R, E>(
         &self,
         place: Place<'_>,
@@ -183,8 +181,8 @@ impl Caller {
         }
     }
 
-    /// Takes all of them, or none, with their room if that is there already: the number of
-    /// the first, and when, if there are handles.
+    /// Submits all of a batch, or none, with their `room` if that was taken already. Returns the
+    /// number of the first, and the time if there are handles.
     #[inline]
     fn submit(
         &self,
@@ -221,7 +219,7 @@ impl Caller {
         Ok(name)
     }
 
-    /// Room for so many, also that of tasks whose endings only their workers know.
+    /// Room for so many tasks, also the room of tasks whose endings were not reported yet.
     fn take_room(&self, tasks: usize) -> Result<Permits<'_>, SendReason> {
         match self.0.capacity.take(tasks) {
             Err(SendReason::Full) => {
@@ -232,7 +230,7 @@ impl Caller {
         }
     }
 
-    /// Posts all of them, or none: of tier 0, without a delay, and there is no log.
+    /// Posts all of a batch, or none. Only for tier 0, without a delay, and without a log.
     #[inline]
     fn post(
         &self,
@@ -253,7 +251,7 @@ impl Caller {
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
-    /// The same as an event; or as two, of which the log is told in between.
+    /// Submits tasks in one event, or with a log in two, between which the log is told.
     #[inline(never)]
     fn submit_now(
         &self,
@@ -296,7 +294,7 @@ impl Caller {
         placed
     }
 
-    /// Puts tasks where they wait, that were announced if they have a name already.
+    /// Puts tasks where they wait. If they have a name, they were announced before.
     fn place_now(
         &self,
         placing: Placing,
@@ -321,7 +319,7 @@ impl Caller {
                 these.extend(alone.then_some(at));
                 if announced.is_some() {
                     core.underway -= 1;
-                    // It has been meanwhile.
+                    // It was cancelled since it was announced.
                     if core.is_cancelled(id, self.0.key) {
                         core.cancel(at, now);
                     }
@@ -339,9 +337,8 @@ impl Caller {
         }
     }
 
-    /// Takes tasks back for which there was no worker, if the requested one
-    /// is not there, because it could not be started. Checked before anything more
-    /// is due: for that no worker was requested yet.
+    /// Takes tasks back if there was no worker for them, and the requested one could not be
+    /// started. Checked before more tasks become due: no worker was requested for those yet.
     fn take_stranded(&self, these: &[Location]) -> Option<Vec<Arc<dyn Job>>> {
         if these.is_empty() {
             return None;
@@ -364,17 +361,16 @@ impl Caller {
     }
 }
 
-/// The handle of a task that runs this.
+/// The handle of a task with this program.
 type TaskOf<P> = Task<<P as Program>::Ok, <P as Program>::Error>;
 
-/// What handles know of tasks that were submitted together: the first one's number, and
-/// when.
+/// The number of the first of the tasks that were submitted together, and when they were.
 type Name = (TaskId, Duration);
 
-/// Why tasks were not taken.
+/// Why tasks were refused, and these tasks.
 type Refusal = (Reason, Vec<Arc<dyn Job>>);
 
-/// What was handed in, of the only one, which was refused.
+/// The rejection of a single task.
 #[cold]
 fn only<P: Program>(refusal: Refusal) -> Rejected<P::Given> {
     let Rejected { mut task, reason } = all::<P>(refusal);
@@ -382,7 +378,7 @@ fn only<P: Program>(refusal: Refusal) -> Rejected<P::Given> {
     Rejected { task, reason }
 }
 
-/// What was handed in.
+/// The rejection of several tasks.
 #[cold]
 fn all<P: Program>((reason, jobs): Refusal) -> Rejected<Vec<P::Given>> {
     let programs = jobs.into_iter().filter_map(reclaim::<P>);
@@ -390,7 +386,7 @@ fn all<P: Program>((reason, jobs): Refusal) -> Rejected<Vec<P::Given>> {
     Rejected { task, reason }
 }
 
-/// What was to be run in a body of this type, if it did not run.
+/// The program of a body of this type, if it did not run.
 fn reclaim<P: Program>(job: Arc<dyn Job>) -> Option<P> {
     let job: Arc<dyn Any + Send + Sync> = job;
     match job.downcast::<Cell<P>>() {

@@ -4,24 +4,24 @@ use std::fmt;
 
 use super::outcome::{Ending, TaskId};
 
-/// What became of the tasks that a synchronize or a release covers.
+/// How the tasks ended that a synchronize or a release covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Summary {
-    /// How many there were.
+    /// How many tasks there were.
     pub tasks: u64,
-    /// Those that gave a result.
+    /// Tasks that returned a result.
     pub ok: u64,
-    /// Those that returned an error.
+    /// Tasks that returned an error.
     pub failed: u64,
-    /// Those that panicked.
+    /// Tasks that panicked.
     pub panicked: u64,
-    /// Those that were cancelled before they started.
+    /// Tasks that were cancelled before they started, and futures that were cancelled.
     pub cancelled: u64,
-    /// Those that were skipped after a failure.
+    /// Tasks that were skipped after a failure.
     pub skipped: u64,
-    /// The first that failed or panicked.
+    /// The first task that failed or panicked.
     pub first_failure: Option<TaskId>,
 }
 
@@ -46,13 +46,13 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    /// Whether all of them gave a result.
+    /// Whether all tasks returned a result.
     #[must_use]
     pub fn all_ok(&self) -> bool {
         self.ok == self.tasks
     }
 
-    /// Counts endings of so many tasks; none but those that end well end several at once.
+    /// Counts the endings of `tasks` tasks. Only those that end as `Ok` end several at once.
     #[inline]
     pub(super) fn count(&mut self, id: TaskId, how: Ending, tasks: u32) {
         let counter = match how {

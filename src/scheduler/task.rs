@@ -20,16 +20,15 @@ use super::shared::Shared;
 use super::stall::Target;
 use super::task_state::Location;
 
-/// A submitted task: what it gives is waiting here.
+/// The handle of a submitted task, which gives its [`Outcome`].
 ///
-/// It is a future of its [`Outcome`]: `task.await` takes it, as
-/// [`outcome`](Self::outcome) does. Dropping the handle detaches the task: it runs all
-/// the same, and what it gives is dropped by the worker that ran it.
+/// It is a future: `task.await` takes the outcome, like [`outcome`](Self::outcome). Dropping the
+/// handle detaches the task: it still runs, and its worker drops what it returns.
 ///
-/// An outcome is taken once. Where several futures await what a task makes, `shared()` of the
-/// crate `futures-util` lets each clone it. Or keep it beside an
-/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S, as
-/// the example `build_tool` does.
+/// An outcome is taken once. If several futures need the result of a task, use `shared()` of the
+/// crate `futures-util`, which clones it for each; or guard it by an
+/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S, as the
+/// example `build_tool` does.
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,
@@ -38,32 +37,32 @@ pub struct Task<R, E> {
     pub(super) body: Arc<dyn HasOutcome<R, E>>,
 }
 
-// What it gave is moved in and out whole.
+// The outcome is moved in and out whole.
 impl<R, E> UnwindSafe for Task<R, E> {}
 impl<R, E> RefUnwindSafe for Task<R, E> {}
 
 impl<R, E> Task<R, E> {
-    /// Its number.
+    /// The task's number.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.id
     }
 
-    /// Waits until it has ended, and takes what it gave.
+    /// Waits until the task has ended, and takes its outcome.
     ///
     /// Cancel safe: a wait that is dropped has taken nothing.
     ///
     /// # Errors
     ///
-    /// [`OutcomeError::Stalled`] if this is an untimed [`wait`](Wait::wait) on
-    /// the thread that runs a task of the same scheduler, all running tasks are
-    /// blocked so and none can start: the task is untouched and can be waited
-    /// for again. [`OutcomeError::Taken`] if the outcome was taken before.
+    /// [`OutcomeError::Stalled`] if this is an untimed [`wait`](Wait::wait) within a task of the
+    /// same scheduler, all its running tasks are blocked in such waits, and none can start. The
+    /// awaited task is untouched; you can wait for it again. [`OutcomeError::Taken`] if the
+    /// outcome was taken before.
     pub fn outcome(&mut self) -> Wait<impl Op<Output = Result<Outcome<R, E>, OutcomeError>>> {
         Wait::new(First::of(std::slice::from_mut(self), |_, outcome| outcome))
     }
 
-    /// Takes what it gave if it has ended; `None` if it has not. Does not wait.
+    /// Takes the outcome if the task has ended; `None` if it has not. Does not wait.
     ///
     /// # Errors
     ///
@@ -75,10 +74,10 @@ impl<R, E> Task<R, E> {
         }
     }
 
-    /// Cancels it if no worker has it: true if so. It will never run, or go on, and
-    /// its function or future is dropped by this call. A future that is being polled is
-    /// cancelled when it awaits next, if it does, and a function that runs may
-    /// [look](super::is_cancelled): for these the call gives false.
+    /// Cancels the task. True if no worker runs it now: then it never starts or goes on, and this
+    /// call drops its function or future. False if it runs or has ended: a future that is being
+    /// polled is cancelled at its next await, and a function may ask whether it [is
+    /// cancelled](super::is_cancelled).
     pub fn cancel(&self) -> bool {
         self.shared.with_state(|state, wakes, now| {
             let at = self.location();
@@ -104,8 +103,7 @@ impl<R, E> Task<R, E> {
         Ok(())
     }
 
-    /// Where it is to be looked for, for who has taken the lock of the state since it was
-    /// submitted.
+    /// Where the task is. The caller must have taken the state's lock since it was submitted.
     pub(super) fn location(&self) -> Location {
         let location = self.body.slot().location();
         location.expect("what was posted was taken in")
@@ -130,18 +128,18 @@ impl<R, E> Task<R, E> {
         })
     }
 
-    /// Lets go of the handle; the task runs all the same.
+    /// Drops the handle; the task still runs.
     pub fn detach(self) {}
 
-    /// Whether it has ended; does not wait.
+    /// Whether the task has ended. Does not wait.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.body.slot().has_ended()
     }
 }
 
-/// As [`outcome`](Task::outcome). One that is polled and then dropped leaves its waker
-/// to the task, which wakes it when it ends.
+/// Like [`outcome`](Task::outcome). If it is polled and then dropped, its waker stays with the
+/// task, which wakes it when it ends.
 impl<R, E> Future for Task<R, E> {
     type Output = Result<Outcome<R, E>, OutcomeError>;
 
@@ -161,9 +159,9 @@ impl<R, E> fmt::Debug for Task<R, E> {
 /// Why there is no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeError {
-    /// Nothing could go on: see [`Stalled`].
+    /// The scheduler is stalled: see [`Stalled`].
     Stalled(Stalled),
-    /// It was taken before.
+    /// The outcome was taken before.
     Taken,
     /// There is no task to wait for.
     Nothing,
@@ -175,8 +173,8 @@ error_says!(OutcomeError {
     Self::Nothing => "no task to wait for",
 });
 
-/// Waits until one of the tasks has ended, and takes what it gave: its index, and its
-/// [`Outcome`]. Of several that have ended it takes the one with the lowest index.
+/// Waits until one of the tasks has ended, and gives its index and its [`Outcome`]. If several have
+/// ended, it takes the one with the lowest index.
 ///
 /// ```
 /// use conversant::scheduler::{CallerOptions, Scheduler, first};
@@ -195,27 +193,27 @@ error_says!(OutcomeError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Cost: O(tasks) each time it is polled, which is when it begins and when one ends.
+/// Cost: O(tasks) for each poll; there is one at the beginning, and one when a task ends.
 ///
 /// Cancel safe: a wait that is dropped has taken nothing.
 ///
 /// # Errors
 ///
-/// [`OutcomeError`] as for [`Task::outcome`]; [`Nothing`](OutcomeError::Nothing) if there
-/// is no task at all. If it is [`Taken`](OutcomeError::Taken), the outcome of one of them
-/// was taken before: remove that task from the list.
+/// [`OutcomeError`] as for [`Task::outcome`]. [`Nothing`](OutcomeError::Nothing) if there is no
+/// task. [`Taken`](OutcomeError::Taken) if the outcome of one of them was taken before: remove
+/// that task from the list.
 pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E>>> {
     Wait::new(First::of(tasks, |n, outcome| (n, outcome)))
 }
 
-/// Which has ended, and its outcome.
+/// The index of the task that has ended, and its outcome.
 type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 
 /// The wait of [`first`] and of [`Task::outcome`].
 pub struct First<'a, R, E, T> {
     tasks: &'a mut [Task<R, E>],
     gives: fn(usize, Outcome<R, E>) -> T,
-    /// It is one of those whose threads sleep.
+    /// Its thread sleeps in a task, and all its tasks are of that task's scheduler.
     blocked: bool,
 }
 
@@ -229,7 +227,7 @@ impl<'a, R, E, T> First<'a, R, E, T> {
         }
     }
 
-    /// The first of which `look` gives an outcome.
+    /// The first outcome that `look` finds.
     fn find(
         &self,
         mut look: impl FnMut(&Task<R, E>) -> Poll<Result<Outcome<R, E>, OutcomeError>>,
@@ -261,7 +259,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
             return Poll::Ready(Err(OutcomeError::Nothing));
         };
         let mut ended = self.find(|task| task.poll_outcome(cx));
-        // Only where all have been looked at: any of them may have ended.
+        // Only after all were looked at: any of them may have ended.
         if ended.is_none() && self.blocked && is_stalled(shared) {
             ended = Some(Err(OutcomeError::Stalled(Stalled)));
         }
@@ -279,7 +277,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         wakers.for_each(drop_quietly);
     }
 
-    // What another scheduler runs goes on, whatever this one does.
+    // Tasks of another scheduler go on whatever this one does.
     fn block(&mut self, waker: &Waker) {
         let (tasks, shared) = (&*self.tasks, &self.tasks[0].shared);
         self.blocked = tasks.iter().all(|task| Arc::ptr_eq(&task.shared, shared));

@@ -1,11 +1,11 @@
-//! What a running task, and whoever it tells, can look at: whether it was cancelled.
+//! Tokens, by which a running task and its helpers see whether it was cancelled.
 //!
-//! A task has a token from when it asks for one; it is told there when it is cancelled, under
-//! the lock of the state.
+//! A task gets a token when it first asks for one. A cancel sets the token under the lock of the
+//! state.
 //!
-//! Invariant: what is known of tokens here is of futures that have not ended, and of the last
-//! other task on each worker that has asked. Such a task may end among others, whose numbers
-//! are not told; the next that asks on its worker takes its place.
+//! Invariant: the tokens here belong to futures that have not ended, and on each worker to the last
+//! other task that asked. Such a task may end among others whose numbers are not reported; the
+//! next task that asks on its worker replaces it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,18 +17,18 @@ use crate::sync::{Arc, AtomicBool};
 use super::outcome::TaskId;
 use super::task_state::of_worker;
 
-/// Tells whether a task was cancelled; see [`current`](Self::current). A clone tells
-/// of the same task.
+/// Tells whether a task was cancelled; see [`current`](Self::current). A clone belongs to the same
+/// task.
 #[derive(Clone)]
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// Whether the task was cancelled since it began and before it ended: by
-    /// [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. When the task has
-    /// ended that does not change any more.
+    /// Whether the task was cancelled after it began and before it ended: by
+    /// [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. After the task's
+    /// end the answer does not change.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        // What was done before the cancel is seen by who sees that.
+        // Acquire: pairs with the Release of the cancel.
         self.0.load(Acquire)
     }
 }
@@ -44,7 +44,7 @@ impl fmt::Debug for CancelToken {
 struct Known {
     token: CancelToken,
     caller: Key,
-    /// Who runs it, unless it is a future.
+    /// The worker that runs it, unless it is a future.
     worker: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Tokens {
     known: BTreeMap<TaskId, Known>,
-    /// By worker: the last task that is no future.
+    /// By worker: the last task that asked and is no future.
     last: Vec<Option<TaskId>>,
 }
 
@@ -67,7 +67,7 @@ impl Tokens {
         self.known.get(&task).map(|known| known.token.clone())
     }
 
-    /// A new one.
+    /// A new token.
     pub(super) fn add(
         &mut self,
         task: TaskId,
@@ -89,14 +89,14 @@ impl Tokens {
         token
     }
 
-    /// Tells this task.
+    /// Sets the token of this task.
     pub(super) fn cancel(&mut self, task: TaskId) {
         if let Some(known) = self.known.get(&task) {
             known.token.0.store(true, Release);
         }
     }
 
-    /// Tells all up to this one that have not ended, of this caller or of all.
+    /// Sets the tokens of all unfinished tasks up to this one, of one caller or of all.
     pub(super) fn cancel_all(
         &mut self,
         last: TaskId,
