@@ -1,25 +1,22 @@
-//! The messages that wait, by group, and who is next.
+//! The waiting messages, by group, and which of them is next.
 //!
-//! This is the plain form: every call is one event, made under whatever lock or
-//! in whatever thread the owner likes. Scheduler and simulator are built on it; the
-//! queue, whose groups have locks of their own, is built on the same
-//! [`lanes`](crate::lanes), so all of them decide alike.
+//! A plain data structure: each call is one event, and the owner decides about locks and threads.
+//! The scheduler and the simulator are built on it. The queue, whose groups have locks of their
+//! own, is built on the same [`lanes`](crate::lanes), so all of them decide alike.
 //!
-//! The bound on waiting is that of `docs/fairness.md`, and the tests assert it on every
-//! dispatch; paused groups keep their age. What is [lent](Backlog::lend) goes ahead of
-//! older groups of its lane, by as many messages as are lent.
+//! The bound on waiting is that of `docs/fairness.md`; the tests assert it on every dispatch.
+//! Paused groups keep their age. [Lent](Backlog::lend) messages go ahead of older groups of their
+//! lane, by as many messages as are lent.
 //!
 //! Invariants, at the end of each event:
-//! 1. A group is in line if and only if it is ready: it has work and
-//!    room. It is in the line of its head's tier.
-//! 2. A group counts in the tier of its head, the message that waits first; so
-//!    does each message in flight.
-//! 3. A group that nobody pins, with nothing waiting and nothing in flight, does
-//!    not exist.
+//! 1. A group is in the ready queue if and only if it is ready: it has work and room. It is in the
+//!    queue of its head's tier.
+//! 2. A group counts in the tier of its head, its first waiting message; each message in flight
+//!    counts in its own tier.
+//! 3. A group without pins, waiting messages and messages in flight does not exist.
 //!
-//! Cost: O(1) a call, and O(log n) where a group comes back into line under
-//! an old age (after a pause) or a lane has several tiers outstanding; O(its groups)
-//! for a lane's first message above tier 0.
+//! Cost: O(1) a call; O(log n) if a group comes back with an old age, as after a pause, or if the
+//! lane has several tiers outstanding; O(groups of the lane) for its first message above tier 0.
 
 mod by_lane;
 mod group;
@@ -66,33 +63,32 @@ pub struct Claim<T> {
     pub lane: LaneKey,
     /// Its group; `None` if it is alone.
     pub group: Option<GroupKey>,
-    /// Its place in the group: later ones have higher numbers.
+    /// Its number in the group: later messages have higher ones.
     pub seq: u64,
     /// Its tier.
     pub tier: u32,
     /// The message.
     pub item: T,
-    /// Where its group stood, or itself if it is alone.
+    /// The place of its group, or its own if it is alone, before the claim.
     old: Place,
-    /// If that was its lane's oldest, how often it had been overtaken.
+    /// If that was the oldest of its lane: how often it had been overtaken.
     overtaken: Option<u32>,
 }
 
-/// Why a group's work is not being done.
+/// Why the first message of a group waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocked {
     /// Nothing waits in it.
     Empty,
     /// Its limit is 0.
     Paused,
-    /// As many as its limit allows are in flight.
+    /// As many of its messages are in flight as its limit allows.
     GroupLimit,
-    /// Its tier is not the one that is open, or the open one drains because a
-    /// lower one has work.
+    /// Its tier is not open, or drains because a lower tier has work.
     Tier,
-    /// As many as its lane's cap allows are in flight.
+    /// As many messages of its lane are in flight as the cap allows.
     Cap,
-    /// Nothing: it is in line for a worker.
+    /// Nothing: it waits for a worker.
     InLine,
 }
 
@@ -104,7 +100,7 @@ pub struct Backlog<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// Nothing yet.
+    /// An empty backlog.
     pub fn new(bypass: Bypass) -> Self {
         Self {
             order: Order::new(bypass),
@@ -112,14 +108,14 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// How many turns could begin now; counts no further than `most`.
+    /// How many turns could begin now, up to `most`.
     pub fn eligible(&self, most: u64) -> u64 {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         self.order.lanes.eligible(most) as u64
     }
 
-    /// A lane; it goes when it is closed and its last group is gone. It counts
-    /// its units from the first message on.
+    /// Adds a lane, which counts its units from the first message on. It goes when it is closed
+    /// and its last group is gone.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         let lanes = &mut self.order.lanes;
         let lane = lanes.add_lane(weight, cap)?;
@@ -127,8 +123,8 @@ impl<T: Item> Backlog<T> {
         Ok(lane)
     }
 
-    /// A message of this tier is to come: if it is the lane's first above tier 0, tiers are
-    /// counted from now on, and what is there is of tier 0. O(its groups) then, else O(1).
+    /// Must precede a message of this tier. The first one above tier 0 makes the lane count tiers
+    /// from now on, with all its present messages in tier 0: O(groups of the lane), else O(1).
     #[inline]
     fn use_tiers(&mut self, lane: LaneKey, tier: u32) {
         if tier > 0 && !self.lane(lane).is_tiered() {
@@ -140,7 +136,7 @@ impl<T: Item> Backlog<T> {
     fn count_tiers(&mut self, lane: LaneKey) {
         let mut waiting = self.lane(lane).standing();
         for (_, g) in self.groups_of(lane) {
-            // The others wait, but do not stand there.
+            // Ready groups are counted already.
             waiting += u64::from(g.head.is_some() && !g.is_ready());
         }
         let running = self.lane(lane).in_use;
@@ -151,19 +147,19 @@ impl<T: Item> Backlog<T> {
             .recount(0, waiting, running.into());
     }
 
-    /// The lane's owner will add no more groups.
+    /// The owner adds no more groups to the lane.
     pub fn close_lane(&mut self, lane: LaneKey) {
         self.order.lanes.end_lane(lane);
     }
 
-    /// Changes the lane's cap; lowering it leaves a debt, 0 is a pause.
+    /// Changes the lane's cap. A lower cap leaves a debt; 0 is a pause.
     pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
         self.order.lanes.set_cap(lane.index(), cap)?;
         self.order.lanes.update(lane.index());
         Ok(())
     }
 
-    /// A group with one pin, which its owner takes out with [`unpin`](Self::unpin).
+    /// Adds a group with one pin, which its owner removes by [`unpin`](Self::unpin).
     pub fn add_group(
         &mut self,
         lane: LaneKey,
@@ -177,18 +173,18 @@ impl<T: Item> Backlog<T> {
         Ok(GroupKey(key))
     }
 
-    /// One more owner of the group.
+    /// Adds a pin to the group.
     pub fn pin(&mut self, group: GroupKey) {
         at(&mut self.groups, group).pins += 1;
     }
 
-    /// One owner less; the last leaves the group to end after its last message.
+    /// Removes a pin. A group without pins ends with its last message.
     pub fn unpin(&mut self, group: GroupKey) {
         at(&mut self.groups, group).pins -= 1;
         self.reap(group);
     }
 
-    /// The group's lane; `None` if it does not exist any more.
+    /// The group's lane; `None` if the group is gone.
     pub fn lane_of(&self, group: GroupKey) -> Option<LaneKey> {
         self.groups.get(group.0).map(|g| g.lane)
     }
@@ -199,12 +195,12 @@ impl<T: Item> Backlog<T> {
         Some(*seq)
     }
 
-    /// A lane that is not gone.
+    /// A lane that exists.
     pub(crate) fn lane(&self, lane: LaneKey) -> &Lane<Member<T>> {
         self.order.lanes.lane(lane.index())
     }
 
-    /// What keeps the group's first message waiting.
+    /// Why the group's first message waits.
     pub fn why(&self, group: GroupKey) -> Blocked {
         let waits = self.groups.get(group.0).and_then(|g| Some((g, g.head?)));
         match waits {
@@ -215,8 +211,8 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Whether a message of this tier can be sent to the group: the tiers of what is
-    /// outstanding there do not go down, for then one would wait for itself.
+    /// Whether a message of this tier can be sent to the group. The tiers of its outstanding
+    /// messages never go down: otherwise one would wait for itself.
     pub fn admits(&self, group: GroupKey, asked: u32) -> Result<(), TierGoesDown> {
         match self.groups.get(group.0).map_or(0, Group::least_tier) {
             last if asked < last => Err(TierGoesDown { last, asked }),
@@ -224,9 +220,9 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Puts a message last in its group and bumps the group, as one event;
-    /// returns its number and tier. Without a tier, or with a lower one, it goes into
-    /// the group's last.
+    /// Appends a message to its group, and bumps the group if `bump` says so. Returns the
+    /// message's number and tier. Without a tier, or with one that is too low, it goes into the
+    /// group's last tier.
     pub fn send(
         &mut self,
         group: GroupKey,
@@ -242,7 +238,7 @@ impl<T: Item> Backlog<T> {
         let tier = tier.map_or(g.messages.last_tier, |tier| tier.max(g.least_tier()));
         item.waits_at(Spot::Group(group, g.messages.next_seq()));
         let sent = g.messages.add(tier, item);
-        // Else it waits behind what waits there.
+        // Otherwise it waits behind others, and nothing else changes.
         if g.head.is_none() || bump.is_some() {
             self.order.leave_line(g);
             if let Some(level) = bump {
@@ -253,8 +249,8 @@ impl<T: Item> Backlog<T> {
         sent
     }
 
-    /// Takes the message that is next, to be completed or unclaimed. The turn uses
-    /// up the group's bump.
+    /// Claims the next message, which is then completed or unclaimed. The turn uses up the group's
+    /// bump.
     #[inline]
     pub fn claim(&mut self) -> Option<Claim<T>> {
         let begun = self.order.lanes.begin()?;
@@ -265,7 +261,7 @@ impl<T: Item> Backlog<T> {
         };
         let (key, g) = self.groups.entry_at(index)?;
         let (old, (seq, message)) = (g.place, g.messages.pop()?);
-        // It has started in its tier.
+        // The message has started in its tier.
         g.head = None;
         g.by_bump = old.bump().is_some();
         g.place.set_bump(None);
@@ -282,15 +278,14 @@ impl<T: Item> Backlog<T> {
         })
     }
 
-    /// A message of `tier` that was taken from `group` is done. A group that was
-    /// not in line until now takes its place as the youngest.
+    /// A claimed message of this group and tier is done. If the group becomes ready by that, it is
+    /// the youngest.
     pub fn complete(&mut self, group: GroupKey, tier: u32) {
         let lane = at(&mut self.groups, group).lane;
         self.complete_each(lane, tier, &[group]);
     }
 
-    /// As [`complete`](Self::complete) of a message of each of these groups of this lane, one
-    /// after the other.
+    /// [`complete`](Self::complete) for a message of each of these groups of a lane, in order.
     pub fn complete_each(&mut self, lane: LaneKey, tier: u32, groups: &[GroupKey]) {
         self.order.finish(lane, tier, groups.len() as u32);
         let mut pinned = true;
@@ -299,7 +294,7 @@ impl<T: Item> Backlog<T> {
             let ready = g.is_ready();
             g.in_flight -= 1;
             pinned &= g.pins > 0;
-            // With nothing in it, it becomes ready when something comes.
+            // An empty group becomes ready with its next message.
             if !ready && g.head.is_some() {
                 self.order.rejoin(group.0.index(), g, Age::New);
             }
@@ -310,10 +305,10 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// The message goes back to its place, its group to its old position with the
-    /// bump that it had, unless it has another by now; its lane has that turn
-    /// again, and the one that it overtook counts as overtaken once less. Of several
-    /// claims the last is unclaimed first.
+    /// Takes a claim back. The message goes back to its place, and its group to its old position
+    /// with its old bump, unless it has another by now. The lane has its turn again, and the
+    /// oldest group counts as overtaken once less. Of several claims, the last one is taken back
+    /// first.
     pub fn unclaim(&mut self, claim: Claim<T>) {
         let Some(group) = claim.group else {
             return self.unclaim_alone(claim);
@@ -323,7 +318,7 @@ impl<T: Item> Backlog<T> {
         self.order.leave_line(g);
         g.messages.put(claim.seq, Message { tier, item });
         g.in_flight -= 1;
-        // It waits before it ceases to run, so that its tier stays outstanding.
+        // It counts as waiting before it ceases to run: its tier stays outstanding.
         self.order.count_head(g, Age::Same);
         self.order.finish(g.lane, tier, 1);
         g.place.ticket = g.place.ticket.min(claim.old.ticket);
@@ -332,7 +327,7 @@ impl<T: Item> Backlog<T> {
         self.order.lanes.unclaim(g.lane.index(), claim.overtaken);
     }
 
-    /// Takes a waiting message out without a turn, with its tier; `None` if it does not wait.
+    /// Takes a waiting message out, with its tier; `None` if it does not wait.
     pub fn take(&mut self, group: GroupKey, seq: u64) -> Option<(T, u32)> {
         let g = self.groups.get_mut(group.0)?;
         let Message { item, tier } = g.messages.take(seq)?;
@@ -344,21 +339,20 @@ impl<T: Item> Backlog<T> {
         Some((item, tier))
     }
 
-    /// Bumps a group's next turn ahead of all that is not bumped. To the level
-    /// that it has it keeps its place. False if it does not exist any more.
+    /// Bumps a group's next turn ahead of all groups that are not bumped. A bump to the same level
+    /// changes nothing. False if the group is gone.
     pub fn bump(&mut self, group: GroupKey, level: u8) -> bool {
         self.change(group, |order, g| order.bump(&mut g.place, level))
             .is_some()
     }
 
-    /// Changes a group's standing level; it keeps its age. False if it does not
-    /// exist any more.
+    /// Changes a group's standing level; it keeps its age. False if the group is gone.
     pub fn set_level(&mut self, group: GroupKey, level: u8) -> bool {
         self.change(group, |_, g| g.level = level).is_some()
     }
 
-    /// Changes a group's limit; lowering it leaves a debt, 0 is a pause. `None` if
-    /// it does not exist any more.
+    /// Changes a group's limit. A lower limit leaves a debt; 0 is a pause. `None` if the group is
+    /// gone.
     pub fn set_limit(&mut self, group: GroupKey, limit: Limit) -> Option<Result<(), OutOfRange>> {
         self.change(group, |_, g| {
             g.limit = limit.checked("limit")?;
@@ -366,7 +360,7 @@ impl<T: Item> Backlog<T> {
         })
     }
 
-    /// Takes a group out of line for a change, and puts it where it belongs then.
+    /// Takes a group out of the ready queue, changes it, and puts it where it then belongs.
     fn change<R>(
         &mut self,
         group: GroupKey,

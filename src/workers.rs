@@ -1,7 +1,7 @@
 //! When to start, wake and retire a worker.
 //!
-//! A worker is a thread, or a job on somebody's pool, that runs tasks. Each has a
-//! number from 1; the lowest free one is used first.
+//! A worker is a thread, or a job on a pool, that runs tasks. Each has a number from 1; the lowest
+//! free number is used first.
 //!
 //! ```text
 //!            start           look              claimed
@@ -14,14 +14,13 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Those who come (starting, woken, looking) will claim, rest or leave
-//!    without further help; `next_action` starts no more than there is eligible
-//!    work, and wakes no more to leave than are too many.
-//!    One that rests is woken for work only if nobody comes: whoever comes wakes
-//!    the next if there is more, so that short tasks need few wake-ups.
-//! 2. The live (all but absent) are never more than the larger of the old and
-//!    the new maximum, and a claim is allowed only while fewer than the
-//!    maximum are busy.
+//! 1. A worker that is starting, woken or looking is *coming*: it will claim, rest or leave without
+//!    further help. `next_action` starts no more workers than there is eligible work, and wakes no
+//!    more to leave than are surplus. It wakes a resting worker for work only if no worker is
+//!    coming; a coming worker wakes the next one if there is more work, so that short tasks need
+//!    few wake-ups.
+//! 2. The live workers (all but the absent) are never more than the larger of the old and the new
+//!    maximum, and a worker may claim only while fewer than the maximum are busy.
 
 use std::collections::BTreeSet;
 
@@ -44,16 +43,16 @@ pub enum Activity {
     Looking,
     /// It rests.
     Idle,
-    /// It rested and was told to look.
+    /// It rested and was woken.
     Woken,
     /// It runs a task.
     Busy,
 }
 
-/// What the owner is to do next.
+/// What the owner must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Make this worker; say [`Workers::failed`] if that cannot be done.
+    /// Start this worker; call [`Workers::failed`] if that fails.
     Start(u32),
     /// Wake this worker to look for work, or to leave.
     Wake(u32),
@@ -68,13 +67,13 @@ pub struct Workers {
     absent: BTreeSet<u32>,
     idle: BTreeSet<u32>,
     coming: u32,
-    /// Those of them that were started or woken, and have not looked yet.
+    /// The coming workers that have not looked yet.
     on_their_way: u32,
     busy: u32,
 }
 
 impl Workers {
-    /// None yet, at most `max`.
+    /// No worker yet, at most `max` of them.
     pub fn new(max: u32) -> Result<Self, OutOfRange> {
         let mut workers = Self {
             max: 0,
@@ -90,7 +89,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Raises or lowers the maximum; lowering it takes effect as tasks end.
+    /// Changes the maximum. A lower one takes effect as tasks end.
     pub fn set_max(&mut self, max: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("workers", max, 1, MAX_WORKERS)?;
         self.max = max;
@@ -102,7 +101,7 @@ impl Workers {
         Ok(())
     }
 
-    /// No more work will come: who finds none leaves instead of resting.
+    /// No more work comes: a worker that finds none leaves instead of resting.
     pub fn close(&mut self) {
         self.closing = true;
     }
@@ -127,7 +126,7 @@ impl Workers {
         self.idle.len() as u32
     }
 
-    /// Workers on their way to look for work.
+    /// Workers that are coming.
     pub fn coming(&self) -> u32 {
         self.coming
     }
@@ -141,16 +140,15 @@ impl Workers {
             .unwrap_or(Activity::Absent)
     }
 
-    /// Whether there may be something to do: somebody rests, or another one may be
-    /// started.
+    /// Whether there may be an action: a worker rests, or another one may be started.
     #[inline]
     pub fn may_act(&self) -> bool {
         !self.idle.is_empty() || self.live() < self.max
     }
 
-    /// Whether more work calls for nobody: as many as there may be are busy, or one that was
-    /// started or woken comes and no other would be started. Then
-    /// [`next_action`](Self::next_action) has nothing to say, whatever is eligible.
+    /// Whether more work needs no action: the maximum of workers is busy, or a started or woken one
+    /// has not looked yet and no other would be started. Then [`next_action`](Self::next_action)
+    /// gives none, whatever is eligible.
     #[inline]
     pub fn needs_nobody(&self) -> bool {
         let live = self.live();
@@ -158,10 +156,10 @@ impl Workers {
         self.busy >= self.max || self.on_their_way > 0 && nobody_starts && !self.closing
     }
 
-    /// The next thing to do, given how many turns could begin now; `None`
-    /// when enough workers are coming. Call until it says so.
+    /// The next action, given how many turns could begin now; `None` if enough workers are coming.
+    /// Call it until it gives `None`.
     pub fn next_action(&mut self, eligible: u64) -> Option<Action> {
-        // So many of those who come find that they are too many, and leave.
+        // So many of the coming workers will leave.
         let surplus = self.live().saturating_sub(self.max);
         if let Some(&last) = self.idle.last()
             && (self.closing || surplus > self.coming)
@@ -175,7 +173,7 @@ impl Workers {
             return None;
         }
         if let Some(&first) = self.idle.first() {
-            // Who comes and claims asks again: it wakes the next.
+            // A coming worker asks again after its claim, and wakes the next.
             if useful > 0 {
                 return None;
             }
@@ -190,20 +188,20 @@ impl Workers {
         Some(Action::Start(first))
     }
 
-    /// A starting worker could not be made.
+    /// A worker could not be started.
     pub fn failed(&mut self, n: u32) {
         debug_assert_eq!(self.activity(n), Activity::Starting);
         self.set(n, Activity::Absent);
     }
 
-    /// Worker `n` looks, having come, rested or finished: whether it may take a
-    /// task. One above the maximum may not.
+    /// Worker `n` looks for work. Returns whether it may take a task: not if there are more workers
+    /// than the maximum.
     pub fn look(&mut self, n: u32) -> bool {
         self.set(n, Activity::Looking);
         self.busy < self.max && self.live() <= self.max
     }
 
-    /// Whether a worker that found nothing is to leave rather than rest.
+    /// Whether a worker that found nothing must leave instead of resting.
     pub fn must_leave(&self) -> bool {
         self.closing || self.live() > self.max
     }

@@ -1,7 +1,7 @@
-//! The groups of each lane, linked in a list in their slots: what is asked of one lane
-//! looks at no other.
+//! The groups of each lane, in a list that is linked through their slots, so that a question about
+//! one lane looks at no other.
 //!
-//! Invariant: a group is in the list of its lane, and in no other, for as long as it exists.
+//! Invariant: while a group exists, it is in the list of its lane and in no other.
 //!
 //! Cost: O(1) to link and to unlink.
 
@@ -11,7 +11,7 @@ use super::group::Group;
 use super::{Backlog, GroupKey};
 
 impl<T> Backlog<T> {
-    /// A new group is the first of its lane.
+    /// Adds a new group in front.
     #[inline]
     pub(super) fn link(&mut self, lane: LaneKey, index: u32) {
         let first = &mut self.order.lanes.lane_mut(lane.index()).first_group;
@@ -24,7 +24,7 @@ impl<T> Backlog<T> {
         }
     }
 
-    /// A group is gone, and its lane is still there.
+    /// Removes a group that is gone; its lane still exists.
     #[inline]
     pub(super) fn unlink(&mut self, gone: &Group<T>) {
         match self.groups.by_index_mut(gone.prev) {
@@ -36,13 +36,13 @@ impl<T> Backlog<T> {
         }
     }
 
-    /// The groups of a lane that are paused.
+    /// The paused groups of a lane.
     pub(crate) fn paused_in(&self, lane: LaneKey) -> Vec<GroupKey> {
         let paused = self.groups_of(lane).filter(|(_, g)| g.is_paused());
         paused.map(|(key, _)| key).collect()
     }
 
-    /// How many pin the group, if it is paused.
+    /// How many pins the group has, if it is paused.
     pub(crate) fn pins_of_paused(&self, group: GroupKey) -> Option<u32> {
         let g = self.groups.get(group.0)?;
         g.is_paused().then_some(g.pins)

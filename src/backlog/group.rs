@@ -1,4 +1,4 @@
-//! One group: its limit, its age, and what waits in it.
+//! One group: its limit, its age and its waiting messages.
 
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
@@ -7,26 +7,26 @@ use crate::slab::NO_INDEX;
 
 use super::messages::Messages;
 
-/// Where a group stands in line, but for its level, or a message that is alone.
+/// The place of a group, or of a message that is alone, in the ready queue, without its level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// When it became ready.
     pub(super) ticket: u64,
-    /// When it was bumped, and in the highest byte to which level; 0 if it was not.
+    /// When it was bumped, with the level in the highest byte; 0 if it was not.
     bump: u64,
 }
 
 const LEVEL: u32 = 56;
 
 impl Place {
-    /// Of one that is not bumped.
+    /// A place that is not bumped.
     #[inline]
     pub(super) fn new(ticket: u64) -> Self {
         let bump = 0;
         Self { ticket, bump }
     }
 
-    /// The level it is bumped to, and when.
+    /// To which level it was bumped, and when.
     #[inline]
     pub(super) fn bump(&self) -> Option<(u8, u64)> {
         let when = self.bump & ((1 << LEVEL) - 1);
@@ -50,22 +50,22 @@ pub(super) struct Group<T> {
     pub(super) limit: Limit,
     pub(super) in_flight: u32,
     pub(super) level: u8,
-    /// Whether a bump brought forward the message claimed last: those behind it have none.
+    /// Whether the last claim was by a bump: the messages behind it are not bumped.
     pub(super) by_bump: bool,
-    /// Those who keep it.
+    /// How many owners keep it.
     pub(super) pins: u32,
-    /// Those before and behind it in the list of its lane's groups, by index.
+    /// Its neighbours in the list of its lane's groups, by index.
     pub(super) prev: u32,
     pub(super) next: u32,
-    /// The tier in which it counts: that of the message that waits first.
+    /// The tier in which it counts: that of its first waiting message.
     pub(super) head: Option<u32>,
-    /// Where it stands in line, if it does.
+    /// Its place in the ready queue, while it is ready.
     pub(super) place: Place,
     pub(super) messages: Messages<T>,
 }
 
 impl<T> Group<T> {
-    /// With one pin.
+    /// An empty group with one pin.
     pub(super) fn new(lane: LaneKey, limit: Limit, level: u8) -> Self {
         Self {
             lane,
@@ -82,7 +82,7 @@ impl<T> Group<T> {
         }
     }
 
-    /// Nothing of it begins.
+    /// Whether none of its messages may start.
     pub(super) fn is_paused(&self) -> bool {
         self.limit == Limit::AtMost(0)
     }
@@ -92,13 +92,13 @@ impl<T> Group<T> {
         self.limit.room(self.in_flight) > 0
     }
 
-    /// Work, and room under its own limit: it is in line.
+    /// Whether it has work, and room under its own limit.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.head.is_some() && self.has_room()
     }
 
-    /// Whether nothing of it waits or is in flight.
+    /// Whether none of its messages waits or is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.messages.is_empty() && self.in_flight == 0
     }

@@ -1,33 +1,32 @@
-//! Who stands in line: a group, a message that is alone, or several of these that came one
-//! after the other.
+//! The members of a ready queue: groups, messages that are alone, and runs of these.
 
 use crate::ready::ReadyItem;
 
 use super::group::Place;
 
-/// Who stands in line.
+/// A member of a ready queue.
 #[derive(Debug)]
 pub(crate) enum Member<T> {
     /// A group, by index.
     Group(u32),
-    /// A message that is alone, and its place.
+    /// A message without a group, and its place.
     Alone(Place, T),
-    /// Several of these.
+    /// Several of these, which came one after the other.
     Run(Box<Run<T>>),
 }
 
-/// Messages with tickets one after the other.
+/// Messages with consecutive tickets.
 #[derive(Debug)]
 pub(crate) struct Run<T> {
-    /// That of the last.
+    /// The last ticket.
     last: u64,
-    /// The last one first. Who has been taken out of the middle leaves a gap.
+    /// The last message first. A message that is taken out of the middle leaves a gap.
     items: Vec<Option<T>>,
     waiting: usize,
 }
 
 impl<T> Run<T> {
-    /// At least one, the first of which has this ticket.
+    /// A run of at least one message. The first has this ticket.
     pub(super) fn new(first: u64, mut items: Vec<Option<T>>) -> Self {
         items.reverse();
         let waiting = items.len();
@@ -38,23 +37,23 @@ impl<T> Run<T> {
         }
     }
 
-    /// The ticket of the first.
+    /// The first ticket.
     pub(super) fn first(&self) -> u64 {
         self.last + 1 - self.items.len() as u64
     }
 
-    /// How many wait.
+    /// How many messages wait.
     pub(super) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// All that wait, each with its ticket.
+    /// The waiting messages with their tickets.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         let items = (self.first()..).zip(self.items.iter().rev());
         items.filter_map(|(ticket, item)| Some((ticket, item.as_ref()?)))
     }
 
-    /// Takes the first, with its ticket.
+    /// Takes the first message, with its ticket.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {
         let item = self.items.pop()??;
@@ -64,14 +63,14 @@ impl<T> Run<T> {
         Some((ticket, item))
     }
 
-    /// Takes the first, if it `goes`.
+    /// Takes the first message if it `goes`.
     #[inline]
     pub(super) fn pop_if(&mut self, goes: impl Fn(&T) -> bool) -> Option<T> {
         self.items.last()?.as_ref().filter(|item| goes(item))?;
         Some(self.pop()?.1)
     }
 
-    /// By the invariant.
+    /// The first place of a run is never a gap.
     #[inline]
     fn close_gap(&mut self) {
         while let [.., None] = self.items[..] {
@@ -79,7 +78,7 @@ impl<T> Run<T> {
         }
     }
 
-    /// Takes one that is not the first.
+    /// Takes a message that is not the first.
     pub(super) fn take(&mut self, ticket: u64) -> Option<T> {
         let at = usize::try_from(self.last.checked_sub(ticket)?).ok()?;
         let (_, behind) = self.items.split_last_mut()?;
@@ -88,8 +87,8 @@ impl<T> Run<T> {
         Some(item)
     }
 
-    /// Takes so many from the front, up to the first that `goes` refuses or that has left its
-    /// place.
+    /// Splits off up to `most` messages from the front: those before the first gap, and before the
+    /// first message that `goes` refuses.
     #[inline]
     pub(super) fn split(&mut self, most: usize, goes: impl Fn(&T) -> bool) -> Self {
         let whole = self.items.len();
@@ -107,13 +106,13 @@ impl<T> Run<T> {
         }
     }
 
-    /// All that wait, each with its ticket, from the last to the first.
+    /// The waiting messages with their tickets, from the last to the first.
     pub(super) fn into_last_first(self) -> impl Iterator<Item = (u64, T)> {
         let items = (0..).zip(self.items);
         items.filter_map(move |(n, item)| Some((self.last - n, item?)))
     }
 
-    /// All that wait, to be changed.
+    /// The waiting messages, to be changed.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.items.iter_mut().rev().flatten()
     }
@@ -134,7 +133,7 @@ impl<T> ReadyItem for Member<T> {
 }
 
 impl<T> Member<T> {
-    /// All of it that is alone, each with its place.
+    /// Its messages without a group, with their places.
     pub(super) fn alone(&self) -> impl Iterator<Item = (Place, &T)> {
         let (one, run) = match self {
             Self::Alone(place, item) => (Some((*place, item)), None),
@@ -146,7 +145,7 @@ impl<T> Member<T> {
         one.into_iter().chain(run)
     }
 
-    /// What is alone, or the only one of a run.
+    /// The message that is alone, or the only one of a run.
     #[inline]
     pub(super) fn into_alone(self) -> Option<(Place, T)> {
         match self {

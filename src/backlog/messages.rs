@@ -1,16 +1,16 @@
-//! The messages that wait in one group, by number.
+//! The waiting messages of one group, by number.
 //!
-//! State: a place for the first, so that a message alone allocates nothing, and a row
-//! for the rest, in which the place of one that was removed stays empty for a while.
+//! State: a place for the first message, so that a single one allocates nothing; and a row for the
+//! rest, in which a removed message leaves a gap for a while.
 //!
 //! Invariants:
-//! 1. `first` is there if anything waits, and is before all others.
-//! 2. The row is O(messages in it): without any it has no block.
+//! 1. If any message waits, `first` is the one with the lowest number.
+//! 2. The row takes O(its messages) of memory; without any it has no block.
 
 use std::collections::VecDeque;
 use std::vec::IntoIter;
 
-/// So many empty places are not worth a look at all.
+/// So many gaps are not worth closing.
 const FEW: usize = 64;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Message<T> {
 pub(super) struct Messages<T> {
     pub(super) first: Option<(u64, Message<T>)>,
     rest: VecDeque<(u64, Option<Message<T>>)>,
-    /// How many are in the row.
+    /// How many messages are in the row.
     behind: usize,
     last_seq: u64,
     pub(super) last_tier: u32,
@@ -45,19 +45,19 @@ impl<T> Messages<T> {
         self.first.is_none()
     }
 
-    /// The tier of the one that waits first.
+    /// The tier of the first message.
     #[inline]
     pub(super) fn head_tier(&self) -> Option<u32> {
         self.first.as_ref().map(|(_, first)| first.tier)
     }
 
-    /// The number of the one that comes next.
+    /// The number of the next new message.
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
         self.last_seq + 1
     }
 
-    /// A new one, last: its number and its tier.
+    /// Appends a new message. Returns its number and its tier.
     #[inline]
     pub(super) fn add(&mut self, tier: u32, item: T) -> (u64, u32) {
         self.last_tier = tier;
@@ -66,7 +66,7 @@ impl<T> Messages<T> {
         (self.last_seq, tier)
     }
 
-    /// Puts a message at its place: the last, or not far behind the first.
+    /// Puts a message at its place, which is last or near the front.
     #[inline]
     pub(super) fn put(&mut self, seq: u64, message: Message<T>) {
         let (seq, message) = match &mut self.first {
@@ -89,7 +89,7 @@ impl<T> Messages<T> {
         self.rest.insert(at, placed);
     }
 
-    /// New ones of a tier, none of which is missing, behind one that waits.
+    /// Appends new messages of a tier behind a waiting one. None of them is a gap.
     #[inline]
     pub(super) fn extend(&mut self, tier: u32, items: IntoIter<Option<T>>) {
         (self.last_tier, self.behind) = (tier, self.behind + items.len());
@@ -108,7 +108,7 @@ impl<T> Messages<T> {
         std::mem::replace(&mut self.first, next)
     }
 
-    /// Tells `take` of those that wait first, as long as the next `goes`.
+    /// Hands the first messages to `take`, while the next one `goes`.
     #[inline]
     pub(super) fn pop_while(
         &mut self,
@@ -127,13 +127,13 @@ impl<T> Messages<T> {
         self.tidy();
     }
 
-    /// How many wait.
+    /// How many messages wait.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.behind + usize::from(self.first.is_some())
     }
 
-    /// Takes the first of the row. To be tidied.
+    /// Takes the first message of the row. `tidy` must follow.
     #[inline]
     fn pop_behind(&mut self) -> Option<(u64, Message<T>)> {
         while self.behind > 0 {
@@ -156,18 +156,18 @@ impl<T> Messages<T> {
         Some(message)
     }
 
-    /// Where this number is in the row, though it may have left its place.
+    /// Where this number is in the row; it may be a gap.
     fn find(&self, seq: u64) -> Option<usize> {
         self.rest.binary_search_by_key(&seq, |&(seq, _)| seq).ok()
     }
 
-    /// Whether this one waits.
+    /// Whether this message waits.
     pub(super) fn contains(&self, seq: u64) -> bool {
         let first = self.first.as_ref().is_some_and(|&(first, _)| first == seq);
         first || self.find(seq).is_some_and(|at| self.rest[at].1.is_some())
     }
 
-    /// Those that wait, by number.
+    /// The waiting messages, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Message<T>)> {
         let rest = self.rest.iter();
         let rest = rest.filter_map(|(seq, message)| Some((*seq, message.as_ref()?)));
@@ -175,7 +175,7 @@ impl<T> Messages<T> {
         first.chain(rest)
     }
 
-    /// By invariant 2.
+    /// Keeps invariant 2.
     #[inline]
     fn tidy(&mut self) {
         if self.behind == 0 {

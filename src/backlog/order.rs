@@ -1,7 +1,7 @@
-//! How a group's position follows from its state.
+//! How the place of a group follows from its state.
 //!
-//! Protocol: take the group out of line, change it, and put it where it belongs
-//! then. The lane is updated once for each event.
+//! Protocol: take the group out of the ready queue, change it, and put it where it then belongs.
+//! Its lane is updated once for each event.
 
 use crate::lanes::{LaneKey, Lanes};
 use crate::limit::Bypass;
@@ -10,11 +10,11 @@ use crate::ready::Age;
 use super::group::{Group, Place};
 use super::member::Member;
 
-/// The lanes, with those in line.
+/// The lanes with their ready queues.
 #[derive(Debug)]
 pub(super) struct Order<T> {
     pub(super) lanes: Lanes<Member<T>>,
-    /// The last number given out: tickets, and times of bumps.
+    /// The last number given out, as a ticket or as the time of a bump.
     pub(super) clock: u64,
 }
 
@@ -26,7 +26,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// So many numbers, one after the other: the first.
+    /// Gives out consecutive numbers. Returns the first.
     #[inline]
     pub(super) fn mint_many(&mut self, many: u64) -> u64 {
         let first = self.clock + 1;
@@ -38,7 +38,7 @@ impl<T> Order<T> {
         self.mint_many(1)
     }
 
-    /// Takes a group out of line for a change, if it is there.
+    /// Takes a group out of the ready queue, if it is there.
     pub(super) fn leave_line(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
             let position = g.place.position(g.level);
@@ -47,14 +47,14 @@ impl<T> Order<T> {
         }
     }
 
-    /// As [`rejoin`](Self::rejoin), and updates its lane.
+    /// [`rejoin`](Self::rejoin), and the update of the lane.
     #[inline]
     pub(super) fn join_and_update(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         self.rejoin(index, g, age);
         self.lanes.update(g.lane.index());
     }
 
-    /// Puts a group that is in no line where it belongs. To be updated.
+    /// Puts a group that is in no ready queue where it belongs. The lane must be updated.
     #[inline]
     pub(super) fn rejoin(&mut self, index: u32, g: &mut Group<T>, age: Age) {
         let age = self.count_head(g, age);
@@ -67,7 +67,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Who is in no line joins one at its place. To be updated.
+    /// Puts a member into a ready queue at its place. The lane must be updated.
     #[inline]
     pub(super) fn join(
         &mut self,
@@ -82,8 +82,8 @@ impl<T> Order<T> {
         ready.join(age, place.ticket, level, place.bump(), member);
     }
 
-    /// Counts the group in the tier of what waits first in it. If nothing did
-    /// until now, it becomes ready now.
+    /// Counts the group in the tier of its first waiting message. A group that was empty becomes
+    /// ready now.
     #[inline]
     pub(super) fn count_head(&mut self, g: &mut Group<T>, age: Age) -> Age {
         let head = g.messages.head_tier();
@@ -98,7 +98,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Bumps what is in no line; to the level that it has it stays.
+    /// Bumps a place that is in no ready queue. A bump to the same level changes nothing.
     pub(super) fn bump(&mut self, place: &mut Place, level: u8) {
         let when = self.mint();
         if place.bump().is_none_or(|(old, _)| old != level) {
@@ -106,8 +106,8 @@ impl<T> Order<T> {
         }
     }
 
-    /// Messages of this tier run no more: their units of the lane's cap come back.
-    /// To be updated.
+    /// Messages of this tier have ended; their units of the lane's cap come back. The lane must be
+    /// updated.
     #[inline]
     pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         self.lanes.finish_all(lane.index(), tier, messages);

@@ -1,7 +1,7 @@
-//! Messages that are alone and came one after the other: while they wait for the first time
-//! they stand in line as one, so that what is done for each of them is done for all.
+//! Runs: messages without a group that were sent together are one entry of the ready queue until
+//! they are claimed, so that its steps are done once for all of them.
 //!
-//! Invariant: the first of a run waits. Others that were taken out have left their places.
+//! Invariant: the first place of a run is no gap. Other messages that were taken out left gaps.
 
 use crate::lanes::LaneKey;
 use crate::ready::{Position, STANDING_LEVEL};
@@ -13,19 +13,19 @@ use super::several::{Parts, Several};
 use super::{Backlog, InFlight, Item, Spot};
 
 impl<T: Item> Backlog<T> {
-    /// The lanes that have work and room, if these are two.
+    /// The two lanes that have work and room, if there are two.
     #[inline]
     pub fn pair(&self) -> Option<(LaneKey, LaneKey)> {
         self.order.lanes.pair()
     }
 
-    /// Where the messages will wait that are sent next by [`send_run`](Self::send_run).
+    /// Where the messages of the next [`send_run`](Self::send_run) will wait.
     pub fn next_spots(&self, lane: LaneKey) -> impl Iterator<Item = Spot> + use<T> {
         let tickets = self.order.clock + 1..;
         tickets.map(move |ticket| Spot::Alone(lane, 0, Place::new(ticket)))
     }
 
-    /// Sends messages that are alone, at least one, into tier 0; with `tell` each is told where.
+    /// Sends at least one message as a run, into tier 0. With `tell`, each learns where it waits.
     pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>, tell: bool) {
         let first = self.order.mint_many(items.len() as u64);
         let run = Run::new(first, items);
@@ -42,9 +42,10 @@ impl<T: Item> Backlog<T> {
         lanes.update(lane.index());
     }
 
-    /// Takes messages of a run that are next, but not its last: `limits` is told their lane
-    /// and the first, and says how many, and which of them. `None` if no two of a run are
-    /// next. With `together` their lane goes on when its credit is used up.
+    /// Claims messages of a run, if one is next, but never its last message. `limits` gets their
+    /// lane and the first message, and says how many to take at most, and which ones. `None` if
+    /// there are no two of a run to take. With `together`, the lane goes on when its credit is used
+    /// up.
     #[inline]
     pub fn claim_run<F: Fn(&T) -> bool>(
         &mut self,
@@ -57,9 +58,9 @@ impl<T: Item> Backlog<T> {
                 return None;
             };
             let (most, goes) = limits(lane, run.iter().next()?.1);
-            // One alone is cheaper by itself.
+            // A single message is cheaper by a claim of its own.
             let most = Some(most.min(room)).filter(|&most| most > 1)?;
-            // Who takes the last finds nothing next, and rests: E2 a quarter slower.
+            // A worker that takes the last finds nothing next, and rests: E2 a quarter slower.
             let most = most.min(run.len() - 1);
             let taken = run.split(most, goes);
             let count = taken.len();
@@ -75,7 +76,7 @@ impl<T: Item> Backlog<T> {
 }
 
 impl<T> Order<T> {
-    /// Takes one of a run that is not its first. To be updated.
+    /// Takes a message of a run that is not its first. The lane must be updated.
     pub(super) fn take_of_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> Option<T> {
         let lanes = &mut self.lanes;
         lanes.take_covered(lane.index(), tier, at, |member| match member {
@@ -84,10 +85,10 @@ impl<T> Order<T> {
         })
     }
 
-    /// Whether one of a run that is not its first waits there.
+    /// Whether a message of a run that is not its first waits there.
     pub(super) fn is_in_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> bool {
         let mut is_there = false;
-        // It is looked at, and stays.
+        // Only looks: nothing is taken.
         _ = self
             .lanes
             .take_covered(lane.index(), tier, at, |member| -> Option<()> {

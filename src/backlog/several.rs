@@ -1,9 +1,9 @@
-//! Messages that one reader takes together, to do them one after the other: of a run, or of serial
+//! Messages that one worker claims together and does one after the other: of a run, or of serial
 //! groups.
 //!
-//! Of a group the first is claimed. Those behind it are lent: for the group, its lane and its
-//! tier they wait until it is their turn, but nobody else finds them. What the first holds is held
-//! by the one at work, and completed after the last of the group.
+//! The first message of a group is claimed, and those behind it are *lent*: for the group, its lane
+//! and its tier they still wait, but nobody else finds them. The units that the claimed message
+//! holds pass to each lent message in turn, and are returned after the last one of the group.
 
 use std::vec::IntoIter;
 
@@ -17,19 +17,19 @@ use super::messages::Message;
 use super::order::Order;
 use super::{Backlog, Claim, GroupKey, InFlight, Item, Spot, at};
 
-/// Room is made for so many at first.
+/// How many messages room is made for at first, at most.
 const MANY: usize = 64;
 
-/// Messages of one lane and tier: of a run; or of serial groups, of each those that were lent,
-/// behind one that was claimed, or that is at work.
+/// Messages of one lane and tier: of a run; or of serial groups, of each the lent messages behind
+/// one that was claimed or is in work.
 #[derive(Debug)]
 pub struct Several<T> {
     parts: Parts<T>,
-    /// What the one at work holds, or the first will.
+    /// The units that the message in work holds, or that the first one will hold.
     holds: InFlight,
     /// How often the first had been overtaken.
     overtaken: u32,
-    /// One of them, or one before them, is at work.
+    /// One of them, or one before them, is in work.
     begun: bool,
 }
 
@@ -39,12 +39,12 @@ pub(super) enum Parts<T> {
     Groups(IntoIter<Part<T>>),
 }
 
-/// One of a group.
+/// A message of a group.
 #[derive(Debug)]
 pub(super) struct Part<T> {
     group: GroupKey,
     seq: u64,
-    /// When its group had become ready; 0 if it was lent.
+    /// When its group became ready; 0 for a lent message.
     ticket: u64,
     item: T,
 }
@@ -60,7 +60,7 @@ impl<T> Several<T> {
         }
     }
 
-    /// How many are not at work yet.
+    /// How many are not in work yet.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.parts {
@@ -69,19 +69,19 @@ impl<T> Several<T> {
         }
     }
 
-    /// Whether all are at work, or have been.
+    /// Whether none is left.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the one at work holds.
+    /// The units that the message in work holds.
     #[inline]
     pub fn holds(&self) -> InFlight {
         self.holds
     }
 
-    /// Takes the next.
+    /// Takes the next message.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = match &mut self.parts {
@@ -96,8 +96,8 @@ impl<T> Several<T> {
         Some(item)
     }
 
-    /// Takes the next, if one of them is at work and this one `goes`; and the group of the one
-    /// at work, if the next does not take that over.
+    /// Takes the next message, if one is in work and this one `goes`. If it does not take over the
+    /// units of the one in work, also gives that one's group.
     #[inline(always)]
     pub fn pop_behind(&mut self, goes: impl Fn(&T) -> bool) -> Option<(T, Option<GroupKey>)> {
         match &mut self.parts {
@@ -117,13 +117,13 @@ impl<T> Several<T> {
         }
     }
 
-    /// Whether one of them, or one before them, is at work.
+    /// Whether one of them, or one before them, is in work.
     #[inline]
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Whether the next takes over what the one at work holds.
+    /// Whether the next message takes over the units of the one in work.
     #[inline]
     pub fn goes_on(&self) -> bool {
         let Parts::Groups(parts) = &self.parts else {
@@ -133,12 +133,12 @@ impl<T> Several<T> {
         self.begun && next.is_some_and(|next| next.ticket == 0)
     }
 
-    /// All that are not at work yet.
+    /// The messages that are not in work yet.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.spots().map(|(_, item)| item)
     }
 
-    /// The same, to be changed.
+    /// The same messages, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let (run, parts) = match &mut self.parts {
             Parts::Run(run) => (Some(run), None),
@@ -149,7 +149,7 @@ impl<T> Several<T> {
         run.chain(parts.map(|part| &mut part.item))
     }
 
-    /// The same, each with where it waited.
+    /// The same messages, each with the spot where it waited.
     pub fn spots(&self) -> impl Iterator<Item = (Spot, &T)> {
         let (run, parts) = match &self.parts {
             Parts::Run(run) => (Some(run), None),
@@ -164,8 +164,8 @@ impl<T> Several<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// As [`send`](Self::send) of each, of the first with this bump, all into the group's last
-    /// tier.
+    /// [`send`](Self::send) of each message into the group's last tier; the bump is that of the
+    /// first. With `tell`, each learns where it waits.
     pub fn send_several(
         &mut self,
         group: GroupKey,
@@ -185,11 +185,11 @@ impl<T: Item> Backlog<T> {
         at(&mut self.groups, group).messages.extend(tier, items);
     }
 
-    /// As [`claim`](Self::claim) of the groups that are next, of at most so many, as long as they
-    /// are serial, with all that is lent behind each; and how many these are. `limits` is told
-    /// their lane and the first, and says how many messages at most, and which of them: what is
-    /// refused stays where it is, with all behind it. `None` if that is the first, if several
-    /// lanes have work, or where the order is not that of age.
+    /// Claims the next groups while they are serial, up to `turns` of them, and lends the messages
+    /// behind the first of each. Also returns how many groups these are. `limits` gets their lane
+    /// and the first message, and says how many messages to take at most, and which ones: a refused
+    /// message stays, with all behind it. `None` if the first is refused, if several lanes have
+    /// work, or if the order is not that of age.
     #[inline]
     pub fn claim_groups<F: Fn(&T) -> bool>(
         &mut self,
@@ -198,7 +198,7 @@ impl<T: Item> Backlog<T> {
     ) -> Option<(Several<T>, usize)> {
         let Order { lanes, clock } = &mut self.order;
         let groups = &mut self.groups;
-        // There is no other in a lane that is next without tiers.
+        // `begin_while` takes only from lanes without tiers.
         let tier = 0;
         let (mut parts, mut limit) = (Vec::new(), None);
         let (lane, turns, overtaken) = lanes.begin_while(turns, |member| {
@@ -211,7 +211,7 @@ impl<T: Item> Backlog<T> {
             };
             let (before, lane) = (parts.len(), g.lane);
             if before == 0 {
-                // As many of each, it may be.
+                // A guess: as many of each group.
                 parts.reserve(turns.saturating_mul(g.messages.len()).min(MANY));
             }
             g.lend(GroupKey(key), tier, &mut parts, |n, item| {
@@ -234,8 +234,8 @@ impl<T: Item> Backlog<T> {
         Some((Several::new(parts, holds, overtaken), turns))
     }
 
-    /// Whether anything could be lent behind what holds this: it is of a serial group in which
-    /// more waits, no bump brought it forward, and no other lane has work.
+    /// Whether messages could be lent behind the one that holds these units: it is of a serial
+    /// group in which more wait, it was not claimed by a bump, and no other lane has work.
     #[inline]
     pub fn has_behind(&self, holds: InFlight) -> bool {
         let group = holds.group.and_then(|group| self.groups.get(group.0));
@@ -243,9 +243,8 @@ impl<T: Item> Backlog<T> {
             && self.order.lanes.is_alone(holds.lane.index())
     }
 
-    /// Lends those behind the one that holds this of a serial group: at most so many, of its tier,
-    /// up to the first that `goes` refuses. None of another group, and none while other lanes
-    /// have work.
+    /// Lends up to `most` messages behind the one that holds these units of a serial group, of its
+    /// tier, up to the first that `goes` refuses. Lends none while other lanes have work.
     #[inline]
     pub fn lend(
         &mut self,
@@ -267,7 +266,7 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Those that are not at work wait again, where they waited.
+    /// The messages that are not in work wait again, where they waited.
     pub fn give_back(&mut self, claim: Several<T>) {
         let (holds, overtaken) = (claim.holds, claim.overtaken);
         let back = |is_first, group, (seq, ticket), item| Claim {
@@ -314,8 +313,8 @@ impl<T: Item> Backlog<T> {
 }
 
 impl<T> Group<T> {
-    /// Moves what waits first to `parts`, as long as it is of this tier and `goes`, which is told
-    /// how many are there.
+    /// Moves the first messages to `parts`, while they are of this tier and `goes` accepts them. It
+    /// gets the number of parts so far.
     #[inline]
     fn lend(
         &mut self,

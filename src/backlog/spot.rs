@@ -1,8 +1,9 @@
-//! Messages for who does not care whether they are alone: where each waits, and what it
-//! holds while it is in flight.
+//! Messages in a group and messages that are alone, by one interface: where each waits, and which
+//! units it holds in flight.
 //!
-//! One that is alone is as if in a serial group of its own with standing level, of which
-//! nothing is kept but its place in line. Its owner keeps the lane until it is done.
+//! A message that is alone acts like one in a serial group of its own with the standing level; of
+//! that group only the place in the ready queue exists. The owner keeps the lane until the message
+//! is done.
 
 use crate::lanes::LaneKey;
 use crate::ready::{Age, STANDING_LEVEL};
@@ -12,7 +13,7 @@ use super::member::Member;
 use super::order::Order;
 use super::{Backlog, Blocked, Claim, GroupKey};
 
-/// Where a message waits, or waited: no other message ever waits there.
+/// Where a message waits or waited. No other message ever waits there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
     /// In a group, under this number.
@@ -21,19 +22,19 @@ pub enum Spot {
     Alone(LaneKey, u32, Place),
 }
 
-/// What waits here.
+/// A message.
 pub trait Item {
-    /// It waits there now.
+    /// Is told where it waits now.
     fn waits_at(&self, _spot: Spot) {}
 }
 
-// What needs no telling.
+// Messages that need not know.
 impl Item for () {}
 impl Item for u32 {}
 impl Item for u64 {}
 impl Item for usize {}
 
-/// What a message in flight holds.
+/// The units that a message in flight holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// A unit of this lane's cap.
@@ -53,7 +54,7 @@ impl<T> Claim<T> {
         }
     }
 
-    /// What it holds.
+    /// The units that it holds.
     #[inline]
     pub fn holds(&self) -> InFlight {
         InFlight {
@@ -65,7 +66,7 @@ impl<T> Claim<T> {
 }
 
 impl<T: Item> Backlog<T> {
-    /// Sends a message to a group, or alone: where it waits, and in which tier.
+    /// Sends a message, to a group or alone. Returns where it waits, and its tier.
     #[inline]
     pub fn send_to(
         &mut self,
@@ -105,8 +106,8 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Takes a waiting message out without a turn, with what it would have held; `None` if it
-    /// does not wait there.
+    /// Takes a waiting message out, with the units that it would have held; `None` if it does not
+    /// wait there.
     pub fn take_out(&mut self, spot: Spot) -> Option<(T, InFlight)> {
         let (item, lane, group, tier) = match spot {
             Spot::Group(group, seq) => {
@@ -124,7 +125,7 @@ impl<T: Item> Backlog<T> {
         Some((item, InFlight { lane, group, tier }))
     }
 
-    /// Bumps what waits there, or its group: where it waits then. `None` if it is alone
+    /// Bumps a waiting message, or its group. Returns where it waits then; `None` if it is alone
     /// and does not wait there.
     pub fn bump_at(&mut self, spot: Spot, level: u8) -> Option<Spot> {
         match spot {
@@ -144,7 +145,7 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// A message that held this is done.
+    /// A message that held these units is done.
     #[inline]
     pub fn finish(&mut self, held: InFlight) {
         match held.group {
@@ -153,7 +154,7 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// What keeps a message waiting; `None` if an earlier one of its group does.
+    /// Why a message waits; `None` if it waits behind another one of its group.
     pub fn why_at(&self, spot: Spot) -> Option<Blocked> {
         match spot {
             Spot::Group(group, seq) if self.first_in(group) != Some(seq) => None,
@@ -162,7 +163,7 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// All that waits in a lane, each with its tier, in no order. O(its groups and what waits).
+    /// The waiting messages of a lane with their tiers, in no order. O(its groups and messages).
     pub fn waiting_in(&self, lane: LaneKey) -> impl Iterator<Item = (Spot, u32, &T)> {
         let grouped = self.groups_of(lane).flat_map(|(key, group)| {
             let spot = move |seq| Spot::Group(key, seq);
@@ -195,14 +196,14 @@ impl<T: Item> Backlog<T> {
         place
     }
 
-    /// As [`complete`](Self::complete) of so many messages.
+    /// [`complete`](Self::complete) for messages that are alone.
     #[inline]
     pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
         self.order.finish(lane, tier, messages);
         self.order.lanes.update(lane.index());
     }
 
-    /// [`claim`](Self::claim) of one whose turn has begun.
+    /// [`claim`](Self::claim) for a message that is alone, whose turn has begun.
     #[inline]
     pub(super) fn claim_alone(
         &mut self,
@@ -227,7 +228,7 @@ impl<T: Item> Backlog<T> {
 
     pub(super) fn unclaim_alone(&mut self, claim: Claim<T>) {
         let Claim { lane, tier, .. } = claim;
-        // It waits before it ceases to run, so that its tier stays outstanding.
+        // It counts as waiting before it ceases to run: its tier stays outstanding.
         self.order.lanes.change_head(lane.index(), None, Some(tier));
         self.order
             .join_alone(lane, tier, claim.old, Age::Same, claim.item);
@@ -235,7 +236,7 @@ impl<T: Item> Backlog<T> {
         self.order.lanes.unclaim(lane.index(), claim.overtaken);
     }
 
-    /// What keeps it waiting.
+    /// Why a message that is alone waits.
     pub fn why_alone(&self, lane: LaneKey, tier: u32) -> Blocked {
         let lane = self.lane(lane);
         match () {
@@ -247,14 +248,14 @@ impl<T: Item> Backlog<T> {
 }
 
 impl<T> Order<T> {
-    /// It joins the line at its place. To be updated.
+    /// Puts a message into the ready queue at its place. The lane must be updated.
     #[inline]
     pub(super) fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
         let member = Member::Alone(place, item);
         self.join(lane, tier, &place, STANDING_LEVEL, age, member);
     }
 
-    /// It leaves the line, if it is there. To be updated.
+    /// Takes a message out, if it waits. The lane must be updated.
     pub(super) fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
         self.lanes.get(lane)?;
         let position = place.position(STANDING_LEVEL);
