@@ -15,7 +15,7 @@
 //! - without the lock, while SLOW is not set: the counts, unless lowering one closes the tier and
 //!   MORE is set; a join opens its tier if nothing is open;
 //! - with the lock: all else, including MORE, DRAIN and SLOW. The lock's owner sets SLOW, changes
-//!   the state, and writes what the state says (or does it by one `pass_on`).
+//!   the state, and writes what the state says (`pass_on` does so by one compare-and-swap).
 //!
 //! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. Changes
 //! without the lock are read-modify-writes, which continue its release sequence; a thread that
@@ -247,8 +247,7 @@ impl Word {
     }
 
     /// Under the lock: whether one more ticket of this tier changes nothing in the word.
-    /// It is above the open tier, or that drains already and is another; and MORE is set, SLOW is
-    /// not.
+    /// It is above the open tier, or below it while that drains already. MORE is set, SLOW is not.
     pub(super) fn is_unaffected_by(&self, tier: u32) -> bool {
         let bits = self.load();
         let above = tier > bits.tier() || bits.has(DRAIN) && tier != bits.tier();

@@ -48,7 +48,7 @@ const AGAINST: [u64; 6] = against();
 /// The bits that holders set.
 const HELD: u64 = FIELD[0] | FIELD[1] | FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
 
-/// The bits that make a claim for a mode look closer.
+/// The bits that send a claim for a mode to `taken_at_closer_look`.
 /// They are those of conflicting modes, waiters and other places, and of its own count half full.
 const CLOSER: [u64; 6] = closer();
 

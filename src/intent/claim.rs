@@ -1,7 +1,7 @@
 //! What waiters ask for and hold, and their order in the queue.
 //!
 //! Requests are ordered by age. A conversion is ahead of every waiter that waits for what it holds,
-//! even if that came first: it cannot go on before the conversion does.
+//! even if that came first, because that cannot go on before the conversion does.
 
 use std::task::Waker;
 
@@ -126,7 +126,7 @@ pub(super) fn set_of(modes: impl Iterator<Item = Mode>) -> u8 {
 }
 
 impl Queue {
-    /// The modes, as a set, that the claims ask for behind which a new one would be queued.
+    /// The modes asked for by those claims that would be ahead of a new one, as a set.
     pub(super) fn asked_ahead_of_new(&self, claim: Claim) -> u8 {
         match claim.own {
             None => self.asked().modes(),
@@ -134,7 +134,7 @@ impl Queue {
         }
     }
 
-    /// The claims behind which a new one would be queued.
+    /// The claims that would be ahead of a new one.
     fn ahead_of_new(&self, claim: Claim) -> impl Iterator<Item = Claim> {
         let claims = self.iter().map(|(_, other)| other);
         claims.take_while(move |other| !claim.holds_up(other.ask.bit()))

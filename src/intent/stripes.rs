@@ -24,7 +24,7 @@
 //!
 //! ```text
 //!   weak                                strong
-//!   stripe: fetch_add, SeqCst  (w1)     word: exchange, OPEN cleared  (s1)
+//!   stripe: fetch_add, SeqCst  (w1)     word: CAS, OPEN cleared       (s1)
 //!                                       fence(SeqCst)                 (s2)
 //!   word: load, SeqCst         (w2)     stripe: load                  (s3)
 //! ```

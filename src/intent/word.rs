@@ -1,9 +1,9 @@
 //! The state word: changed only by read-modify-writes, from one value of `bits` to another.
 //!
 //! Memory ordering: a release, even by a downgrade, is Release and pairs with the Acquire of every
-//! take, whoever takes and for whomever. All writes are read-modify-writes, so the release sequence
-//! of each reaches the takes that follow it. The flags are acted on under the lock, or are only
-//! hints; the argument for OPEN is in `stripes`.
+//! take, by any thread and for any claim. All writes are read-modify-writes, so the release
+//! sequence of each reaches the takes that follow it. The flags are acted on under the lock, or are
+//! only hints; the argument for OPEN is in `stripes`.
 
 use super::Place;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW};
@@ -53,9 +53,8 @@ impl Word {
         before.map(|bits| bits.after_release(self.bypass))
     }
 
-    /// Under the lock: takes for a claim that is not in the queue. `overtakes`: that passes a
-    /// waiter. If that fails and the claim `waits`, sets WAITERS by the compare-and-swap that saw
-    /// it.
+    /// Under the lock: takes for a claim that is not in the queue. `overtakes`: a waiter is passed.
+    /// If that fails and the claim `waits`, sets WAITERS by the compare-and-swap that saw it.
     #[must_use]
     pub(super) fn enter(&self, ask: Ask, overtakes: bool, waits: bool) -> Option<Place> {
         let mut taken = None;
@@ -150,8 +149,8 @@ impl Word {
 
     /// Under the lock: all that is held is counted here again.
     pub(super) fn all_here(&self) {
-        // Release: passes on what the holders released that were found gone, to claims that find
-        // SLOW cleared and do not look there themselves.
+        // Release: passes on the releases of the holders that were found gone, to claims that find
+        // SLOW cleared and do not check there themselves.
         self.bits.fetch_and(!SLOW, Ordering::Release);
     }
 }

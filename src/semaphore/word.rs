@@ -15,8 +15,8 @@
 //! - `available` up: every release;
 //! - everything else, and taking for a waiter in the queue: under the queue's lock.
 //!
-//! Memory ordering: `put` is Release and pairs with the Acquire of every take, whoever takes and
-//! for whomever. So the next holder of a permit sees what was done under it. All writes are
+//! Memory ordering: `put` is Release and pairs with the Acquire of every take, by any thread and
+//! for any claim. So the next holder of a permit sees what was done under it. All writes are
 //! read-modify-writes, so the release sequence of each `put` reaches the takes that follow it.
 //! CLOSED is written under the lock, and acted on there: it needs no ordering of its own.
 
