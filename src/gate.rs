@@ -1,7 +1,7 @@
 //! A gate that lets the tiers of a piece of work through one after the other.
 //!
-//! Whoever has work in a tier joins it, enters when it is open, and leaves by dropping its ticket.
-//! When the last ticket of a tier is gone, the next tier opens.
+//! A caller with work in a tier joins it, enters when it is open, and leaves by dropping its
+//! ticket. When the last ticket of a tier is gone, the next tier opens.
 //!
 //! ```
 //! use conversant::gate::TierGate;
@@ -12,35 +12,35 @@
 //!     // In a task: `sum.enter().await`.
 //!     scope.spawn(move || sum.enter().wait());
 //!     load.enter().wait();
-//!     // All that is loaded here is seen by the sum.
+//!     // The sum sees all that is loaded here.
 //!     drop(load);
 //! });
 //! ```
 
-// State: the counts of the open tier in one word (`word`); and under one lock (`state`): which
-// tiers have how many tickets (`tiers`), and for each those who wait to enter.
+// State: the counts of the open tier in one word (`word`); under one lock (`state`), how many
+// tickets each tier has (`tiers`), and the waiters of each tier.
 //
-// Protocol: a ticket is outstanding from `join`; it enters if its tier is open and does not drain,
-// else it waits. To join the open tier, to enter it and to leave it is one exchange of the word,
-// as long as that opens no other tier and lets nobody in. All else is done under the lock:
-// its owner takes the counts out of the word, so that all others need the lock, and puts them
-// back. Whoever opens a tier, or ends its draining, notifies all who wait in it, and does not
-// wait for them; the last to leave a tier enters the next in the same step if it has a ticket
-// for it (`Ticket::leave_for`).
+// Protocol: a ticket is outstanding from `join` on. It enters if its tier is open and does not
+// drain, otherwise it waits. Joining, entering and leaving the open tier is one compare-and-swap of
+// the word, unless that opens another tier or lets somebody in. All else is done under the lock:
+// its owner takes the counts out of the word, so that all others need the lock, and puts them back.
+// A thread that opens a tier, or ends its draining, notifies all waiters of that tier, and does not
+// wait for them. The last to leave a tier enters the next in the same step if it has a ticket for
+// it (`Ticket::leave_for`).
 //
-// A thread watches the word for about two microseconds before it joins the line: the next tier may
-// open by then, and a notification costs the last leaver more than all its tickets do.
+// A thread watches the word for about two microseconds before it enters the queue: the next tier
+// may open by then, and a notification costs the last leaver more than all its tickets do.
 //
 // Invariants:
-// 1. Once the lock is released, nobody waits un-notified in a tier that may start tasks.
-// 2. The list of a tier is there only while somebody waits in it.
-// 3. A ticket counts as inside from the look that finds its tier open until it is dropped; a
-//    notification alone holds nothing.
-// 4. The counts of the open tier are in the word, or with SLOW under the lock; which tier is open,
-//    if another has tickets too, and whether it drains, changes under the lock alone. So one who
-//    finds under the lock that it must wait is found by whoever opens its tier.
-// 5. SLOW is set before the state is changed, and cleared only by what that says: a panic in
-//    between leaves the counts there, and the gate slower, not wrong.
+// 1. Once the lock is released, nobody waits unnotified in a tier that may start tasks.
+// 2. The queue of a tier exists only while somebody waits in it.
+// 3. A ticket counts as inside from the moment at which it finds its tier open until it is dropped.
+//    A notification alone holds nothing.
+// 4. The counts of the open tier are in the word, or with SLOW under the lock. Which tier is open,
+//    if another has tickets too, and whether it drains, changes only under the lock. So a ticket
+//    that finds under the lock that it must wait is found by the thread that opens its tier.
+// 5. SLOW is set before the state is changed, and cleared only by writing what the state says. A
+//    panic in between leaves the counts in the state: the gate is slower, not wrong.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -69,16 +69,16 @@ pub use self::snapshot::{Counts, Snapshot};
 /// # The rule
 ///
 /// A ticket is *outstanding* until it is dropped. One tier is open. It stays open until none of its
-/// tickets is inside and either none of it is outstanding or a lower tier has one; then the lowest
-/// outstanding tier opens, whichever it is: empty ones are passed over. While a lower tier is
-/// outstanding, nobody new enters the open one. So
+/// tickets is inside, and either none of them is outstanding or a lower tier has an outstanding
+/// ticket. Then the lowest tier with an outstanding ticket opens; tiers without one are skipped.
+/// While a lower tier has an outstanding ticket, nobody new enters the open tier. So
 ///
 /// - nobody enters before every ticket of every lower tier that had joined is gone;
 /// - tickets of one tier are inside together, in any number;
 /// - a late ticket for a lower tier waits for those inside to leave, and for nothing else;
 /// - tickets that keep joining a lower tier keep a higher one out for ever. No bound covers that.
 ///
-/// Tier numbers may be used again at once.
+/// Tier numbers may be reused at once.
 ///
 /// ```
 /// use conversant::gate::TierGate;
@@ -93,14 +93,14 @@ pub use self::snapshot::{Counts, Snapshot};
 ///
 /// # Cost
 ///
-/// To join the open tier, to enter it and to leave it is one exchange of one word; the last to
-/// leave a tier takes a short lock, and so does a join of another. Opening a tier is O(waiters in
-/// it). A tier that joins or is cancelled between others moves those: with t tiers outstanding up
-/// to t / 2, of 16 bytes each. With more than 16,383 tickets of the open tier outside or inside,
-/// everything takes the lock. A tier that nobody waits in costs nothing. Clones are handles to the
-/// same gate.
+/// Joining, entering and leaving the open tier is one compare-and-swap of one word each. The last
+/// to leave a tier takes a short lock, and so does a join of another tier. Opening a tier is
+/// O(waiters in it). A tier that comes or goes between others moves those: with t tiers
+/// outstanding, up to t / 2 entries of 16 bytes. With more than 16,383 tickets of the open tier
+/// outside or inside, every operation takes the lock. A tier in which nobody waits costs nothing.
+/// Clones are handles to the same gate.
 ///
-/// All workers write the one word: who has several small tasks of a tier does them with one ticket.
+/// All workers write the one word: a worker uses one ticket for several small tasks of a tier.
 ///
 /// # Memory ordering
 ///
@@ -110,9 +110,9 @@ pub struct TierGate {
     shared: Arc<Shared>,
 }
 
-/// A place in a tier: outstanding from [`TierGate::join`] until it is dropped, wherever that is. It
-/// belongs to no thread: one that is kept by a supervisor holds its tier although the worker died.
-/// It holds its gate by a handle, or by reference.
+/// A place in a tier: outstanding from [`TierGate::join`] until it is dropped, on any thread.
+/// It belongs to no thread: a ticket that a supervisor keeps holds its tier even if the worker
+/// died. It has a handle to its gate, or a reference.
 ///
 /// Dropping it leaves the gate, or cancels if it has not entered: neither ever stalls the gate.
 #[must_use = "a ticket that is dropped has left"]
@@ -122,7 +122,7 @@ pub struct Ticket<G: Borrow<TierGate> = TierGate> {
     entered: bool,
     /// It has left already.
     gone: bool,
-    /// Here and not in the wait, which may be forgotten.
+    /// Kept here and not in the wait, because a wait may be forgotten.
     position: Option<crate::wait::Ticket>,
 }
 
@@ -131,10 +131,10 @@ struct Shared {
     state: Guarded<State>,
 }
 
-/// The counts come first, on the line of the lock.
+/// The counts come first, on the cache line of the lock.
 #[repr(C)]
 struct State {
-    /// Its counts of the open tier are those of the word, unless that says SLOW.
+    /// The counts of the open tier are current here only if the word says SLOW.
     tiers: Tiers,
     lines: BTreeMap<u32, Waiters<()>>,
 }
@@ -155,14 +155,14 @@ impl TierGate {
         }
     }
 
-    /// One more ticket of this tier is outstanding from now on. Never waits for a tier: tickets
-    /// join in the order of the calls.
+    /// Adds a ticket to this tier, outstanding from now on.
+    /// Never waits for a tier: tickets join in the order of the calls.
     pub fn join(&self, tier: u32) -> Ticket {
         Ticket::join(self.clone(), tier)
     }
 
-    /// [`join`](Self::join) without a handle: cheaper by an increment and a decrement of a count
-    /// that all handles share.
+    /// [`join`](Self::join) without a handle of the ticket's own.
+    /// It saves an increment and a decrement of a count that all handles share.
     pub fn join_ref(&self, tier: u32) -> Ticket<&Self> {
         Ticket::join(self, tier)
     }
@@ -188,7 +188,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         &self.gate.borrow().shared
     }
 
-    /// Its tier.
+    /// The tier of this ticket.
     #[must_use]
     pub fn tier(&self) -> u32 {
         self.tier
@@ -200,8 +200,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         self.entered
     }
 
-    /// Waits until its tier is open, and enters. Gives its result at once if it has entered
-    /// already.
+    /// Waits until its tier is open, and enters. The wait ends at once if it has entered already.
     ///
     /// # Cancel safety
     ///
@@ -211,7 +210,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         Wait::new(Enter { ticket: self })
     }
 
-    /// Enters if its tier is open and does not drain; whether it is inside now.
+    /// Enters if its tier is open and does not drain. Returns whether it is inside now.
     #[inline]
     #[must_use = "whether it has entered"]
     pub fn try_enter(&mut self) -> bool {
@@ -221,8 +220,9 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         self.entered
     }
 
-    /// Drops this ticket and enters with the next, in one step if that can be: nobody sees the gate
-    /// in between. Whether the next is inside now; if not, it can [`enter`](Self::enter).
+    /// Drops this ticket and enters with `next`, in one step if possible.
+    /// Nobody sees the gate in between. Returns whether `next` is inside now; if not, it can
+    /// [`enter`](Self::enter).
     ///
     /// ```
     /// use conversant::gate::TierGate;
@@ -254,7 +254,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         next.try_enter()
     }
 
-    /// Enters by the word, if that can be and it has not.
+    /// Enters by the word alone, if that is possible and it has not entered.
     #[inline]
     fn enter_fast(&mut self) -> Fast {
         if self.entered {

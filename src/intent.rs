@@ -1,5 +1,5 @@
-//! A lock with the six modes of [`modes`](crate::modes): many may read and many
-//! may change what lies below, together, and yet one can have it all.
+//! A lock with the six modes of [`modes`](crate::modes), for one resource in a hierarchy.
+//! Many callers may read and change what lies below the resource, together; or one may have it all.
 //!
 //! ```
 //! use conversant::intent::IntentLock;
@@ -8,7 +8,7 @@
 //! // A folder, whose files have locks of their own.
 //! let folder = IntentLock::new();
 //! let (one, other) = (folder.lock(Mode::Ix).wait(), folder.lock(Mode::Ix).wait());
-//! // Two change files in it; to copy the whole folder has to wait.
+//! // Two holders change files in it; copying the whole folder has to wait.
 //! assert!(folder.try_lock(Mode::S).is_err());
 //! drop((one, other));
 //! // In a task: `folder.lock(Mode::S).await`.
@@ -17,31 +17,30 @@
 //! # drop(copied);
 //! ```
 //!
-//! For many resources, and for cycles among those who wait, there is the
+//! For many resources, and to detect cycles of waiters, use the
 //! [`LockTable`](crate::lock_table::LockTable).
 
-// State: one word (`word`) with the number of holders of each mode; those who
-// wait, in the queue of a turnstile (`turnstile.rs`), which says how they are
-// served. Where there are stripes (`stripes`), IS and one more mode are counted there as
-// long as nobody holds or wants others. Holders that do not fit in their count of
-// the word spill: they are counted under the lock of the queue, and all who want
-// anything look there.
+// State: one word (`word`) with the number of holders of each mode; the waiters, in the queue of a
+// turnstile (`turnstile.rs`), which says how they are served. Where there are stripes (`stripes`),
+// IS and one more mode are counted there while nobody holds or wants another mode. Holders that do
+// not fit in their count of the word spill: they are counted under the queue's lock, and every
+// claim then looks there.
 //
-// Protocol: taking is one exchange of the word, releasing one subtraction. One
-// in the queue goes on as soon as it conflicts with nothing held and nobody
-// ahead. Conversions go the same ways, but wait ahead of all who wait for what
-// they hold. Who takes its mode sets UNNOTIFIED for those behind.
+// Protocol: taking is one compare-and-swap of the word, releasing one subtraction. A waiter goes on
+// as soon as it conflicts with nothing held and nobody ahead. Conversions do the same, but are
+// queued ahead of every waiter that conflicts with what they hold. A waiter that takes its mode
+// sets UNNOTIFIED for those behind.
 //
-// Invariants, beside the turnstile's:
-// 1. No two conflicting modes are held at once, and what the word, the stripes
-//    and the spill say is what is held or granted.
-// 2. What is held outside the word is seen by all who mind: SLOW is set, or
-//    nothing but the modes of the stripes is, in these, and OPEN is set. OPEN
-//    means that nobody holds or waits for another mode.
-// 3. One in the queue takes only what conflicts with nobody ahead of it.
-// 4. Conversions that wait can always go on when those go that do not wait: of
-//    two that conflict with each other the later was refused, and longer cycles
-//    of modes that are held together do not exist without such a pair.
+// Invariants, in addition to the turnstile's:
+// 1. No two conflicting modes are held at once. The word, the stripes and the spill together say
+//    what is held or granted.
+// 2. Every claim sees what is held outside the word and conflicts with it: SLOW is set; or OPEN is
+//    set, and only the modes of the stripes are held there, in stripes. OPEN means that nobody
+//    holds or waits for another mode.
+// 3. A waiter takes only what conflicts with nobody ahead of it.
+// 4. Waiting conversions can always go on once the holders that do not wait are gone: of two
+//    conversions that conflict with each other the later was refused, and among modes that are held
+//    together every longer cycle contains such a pair.
 //
 // Memory ordering: in `word`, and in `stripes` for those.
 
@@ -76,14 +75,14 @@ use crate::sync::{Apart, const_fn};
 use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
 
-/// Where one who holds the lock is counted.
+/// Where a holder of the lock is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Word,
     Stripe(u32),
-    /// There was no room in the word.
+    /// Under the queue's lock: there was no room in the word.
     Spill,
-    /// Not by this guard: it was given up.
+    /// Not by this guard, which was given up.
     PassedOn,
 }
 
@@ -91,45 +90,40 @@ pub(crate) enum Place {
 ///
 /// # Guarantees
 ///
-/// - **Exclusion.** No two modes are held at once that are not
-///   [compatible](Mode::compatible).
-/// - **Order.** Those who wait are served first come, first served, counted from
-///   their first poll that found a conflict (a thread in [`Wait::wait`] looks for
-///   about two microseconds before that). One goes on as soon as it is compatible
-///   with all that is held and with all who wait ahead of it. A conversion goes
-///   ahead of those who wait for what it holds.
-/// - **Bounded overtaking.** As waking a sleeper costs a thousand times what
-///   taking a mode does, a running thread may take one ahead of those who wait,
-///   but with [`Bypass::AtMost`]`(b)` at most `b` times in a row; then the lock is
-///   kept for, and handed to, the first in line. So one who waits is overtaken at
-///   most `b` times for each grant ahead of it in line, and its own;
-///   [`try_lock`](Self::try_lock) obeys the same rule. Who takes what
-///   conflicts with nobody in line overtakes nobody, and always may. At most 0 is strict
-///   first come, first served; with [`Bypass::Unbounded`] waiters can starve. In
-///   time nothing is bounded: that depends on how long modes are held.
-/// - **Progress.** A wait that is dropped or timed out leaves no trace, and
-///   whoever can go on now is told at once. One that was told, or handed its mode,
-///   and is never polled again nor dropped keeps the lock back as a holder would.
-/// - **Deadlock.** Of two guards whose conversions conflict with each other the
-///   later is refused at once. Nothing else is looked for: the lock does not know
-///   who owns its guards.
-/// - Any number may hold IS, IX or S; beyond 65,535 of one of them those who want
-///   anything take a short lock.
+/// - **Exclusion.** No two modes are held at once that are not [compatible](Mode::compatible).
+/// - **Order.** Waiters are served first come, first served, in the order of their first poll that
+///   found a conflict (a thread in [`Wait::wait`] retries for about two microseconds before that
+///   poll). A waiter goes on as soon as it is compatible with all that is held and with all waiters
+///   ahead of it. A conversion goes ahead of those that wait for what it holds.
+/// - **Bounded overtaking.** Waking a sleeper costs a thousand times what taking a mode does. So a
+///   running thread may take a mode ahead of the waiters, but with [`Bypass::AtMost`]`(b)` at most
+///   `b` times in a row; then the lock is kept for, and handed over to, the front of the queue. So
+///   a waiter is overtaken at most `b` times for each grant ahead of it in the queue, and its own.
+///   [`try_lock`](Self::try_lock) obeys the same rule. A claim that conflicts with no waiter
+///   overtakes nobody, and is always allowed. A bound of 0 is strict first come, first served; with
+///   [`Bypass::Unbounded`] waiters can starve. Waiting time is not bounded: it depends on how long
+///   modes are held.
+/// - **Progress.** A wait that is dropped or times out leaves no trace, and every waiter that can
+///   now go on is notified at once. A waiter that was notified or handed its mode, and is then
+///   neither polled nor dropped, keeps the lock back as a holder would.
+/// - **Deadlock.** Of two guards whose conversions conflict with each other, the later is refused
+///   at once. No other deadlock is detected: the lock does not know who owns its guards.
+/// - Any number may hold IS, IX or S; beyond 65,535 holders of one of them every claim takes a
+///   short lock.
 ///
 /// # Memory ordering
 ///
-/// What was done under a mode happens before whatever is done under one that
-/// conflicts with it and is granted later.
+/// What was done under a mode happens before what is done under a conflicting mode that is granted
+/// later.
 ///
 /// # Cost
 ///
-/// One exchange to take and one subtraction to release, on one word, while nobody
-/// waits; both hit the same line of cache, and that is all that threads share. If
-/// somebody waits, a release takes a short lock besides. One that waits costs as
-/// much whoever else does, but a step for each ahead of it if it is polled when
-/// nothing but those keeps it, and for each that waits where conversions do. Only those who wait
-/// allocate. For stripes see [`striped`](Self::striped), and for what is mostly read
-/// [`striped_for_readers`](Self::striped_for_readers).
+/// While nobody waits, taking is one compare-and-swap and releasing one subtraction, on one word:
+/// its cache line is all that threads share. If somebody waits, a release also takes a short lock.
+/// The cost of a waiter does not depend on the number of waiters, except: a poll takes a step for
+/// each waiter ahead if only these block it; and where conversions wait it takes a step for each
+/// waiter. Only waiting allocates. For stripes see [`striped`](Self::striped), and for what is
+/// mostly read [`striped_for_readers`](Self::striped_for_readers).
 ///
 /// ```
 /// use conversant::intent::IntentLock;
@@ -149,13 +143,13 @@ pub(crate) enum Place {
 /// ```
 pub struct IntentLock {
     word: Word,
-    /// Only read, so not on the word's line.
+    /// Only read, so not on the cache line of the word.
     stripes: Apart<Option<Stripes>>,
     queue: Guarded<WaitQueue<Self>>,
 }
 
 impl IntentLock {
-    /// How often the first in line may be overtaken by default.
+    /// How often the front of the queue may be overtaken by default.
     pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
 
     const_fn! {
@@ -178,18 +172,16 @@ impl IntentLock {
         }
     }
 
-    /// A lock that nobody holds, for a resource that many threads want IS or IX
-    /// of at once, such as the root of a hierarchy.
+    /// A lock that nobody holds, for a hot resource such as the root of a hierarchy.
+    /// Many threads want IS or IX of it at once.
     ///
     /// # Cost
     ///
-    /// Each of up to `stripes` threads (a power of two, up to 1,024) takes and
-    /// releases IS and IX in 128 bytes of its own, which it need not share with
-    /// anybody: two read-modify-writes a pair. Whoever wants S, U,
-    /// SIX or X after that takes a short lock and reads every stripe; from then on
-    /// all go by the word, until a number of IS and IX have been released there with
-    /// nothing more in between. A guard that
-    /// converts leaves its stripe for good.
+    /// Each of up to `stripes` threads (a power of two, up to 1,024) takes and releases IS and IX
+    /// in 128 bytes of its own, which it need not share: two read-modify-writes a pair. A claim for
+    /// S, U, SIX or X after that takes a short lock and reads every stripe. From then on all claims
+    /// use the word, until a number of IS and IX have been released there with no other mode in
+    /// between. A guard that converts leaves its stripe for good.
     ///
     /// ```
     /// use conversant::intent::IntentLock;
@@ -206,8 +198,8 @@ impl IntentLock {
         Self::striped_with(stripes, Mode::Ix)
     }
 
-    /// As [`striped`](Self::striped), for a resource that many threads want IS or S of at once:
-    /// read by all, and rarely changed. Whoever wants U, IX, SIX or X pays.
+    /// As [`striped`](Self::striped), for a resource of which many threads want IS or S at once.
+    /// All threads read it, and it rarely changes. U, IX, SIX and X are the modes that cost more.
     ///
     /// ```
     /// use conversant::intent::IntentLock;
@@ -232,7 +224,7 @@ impl IntentLock {
         }
     }
 
-    /// The same with another bound on overtaking. Bounds above 511 count as that.
+    /// The same with another bound on overtaking. Bounds above 511 count as 511.
     #[must_use]
     pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
         self.word.set_bypass(bypass);
@@ -241,32 +233,31 @@ impl IntentLock {
 
     /// Waits for `mode`.
     ///
-    /// One that holds IS, IX or S already and asks again, as a reader within a reader,
-    /// overtakes those who wait as everybody does: up to the bound, 64 times in a row
-    /// by default. Beyond that it waits behind a writer that waits for it, and
-    /// both hang. What may nest takes [`Bypass::Unbounded`], under which writers can
-    /// starve, or asks once and passes its guard on.
+    /// A caller that holds IS, IX or S already and asks again, such as a nested reader, overtakes
+    /// waiters as every caller does: up to the bound, 64 times in a row by default. Beyond that it
+    /// waits behind a writer that waits for it, and both hang. For nested use take
+    /// [`Bypass::Unbounded`], under which writers can starve, or lock once and pass the guard on.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the wait leaves the line; what it was handed goes to the next.
+    /// Dropping the wait leaves the queue; what it was handed goes to the next waiter.
     #[inline]
     pub fn lock(&self, mode: Mode) -> Wait<impl Op<Output = Guard<&Self>>> {
         Wait::new(Request::new(self, Claim::of(mode)))
     }
 
-    /// Takes `mode` if it can be had now. It stands in no line, and overtakes
-    /// those who do by the same rule as everybody.
+    /// Takes `mode` if that is possible now.
+    /// It does not enter the queue, and overtakes waiters by the same rule as every caller.
     ///
     /// # Errors
     ///
-    /// If not.
+    /// If that is not possible now.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> Result<Guard<&Self>, WouldBlock> {
         Self::try_lock_owned(self, mode)
     }
 
-    /// Takes without the lock, if that can be.
+    /// Takes without the queue's lock, if possible.
     #[inline(always)]
     fn take(&self, mode: Mode) -> Option<Place> {
         let now = self.word.load();
@@ -276,7 +267,7 @@ impl IntentLock {
         self.word.take(now, mode, None).then_some(Place::Word)
     }
 
-    /// One that found nothing looks again, exactly this time.
+    /// Retries a claim that found a conflict, under the queue's lock: the answer is exact.
     fn take_exactly(&self, mode: Mode) -> Option<Place> {
         match self.try_exactly(&mut Claim::of(mode)) {
             Admission::Granted(place) => Some(place),
@@ -308,14 +299,14 @@ impl IntentLock {
         }
     }
 
-    /// Apart, to keep what is done without stripes short.
+    /// A function of its own, to keep the path without stripes short.
     #[inline(never)]
     fn release_striped(&self, mode: Mode, place: Place) {
         let released = match (place, &self.stripes.0) {
             (Place::Stripe(stripe), Some(stripes)) => stripes.leave(stripe, mode),
             (Place::Word, Some(stripes)) => {
                 let released = self.word.release(mode);
-                // Who serves opens the word.
+                // The thread that serves opens the stripes.
                 let opens = stripes.are_wanted(mode);
                 if opens { Released::Serve } else { released }
             }

@@ -1,5 +1,4 @@
-//! A counting semaphore: FIFO among those who wait, with bounded overtaking, an
-//! exact limit, and grants that are whole or not at all.
+//! A counting semaphore: FIFO with bounded overtaking, an exact limit, and all-or-nothing grants.
 //!
 //! ```
 //! use conversant::semaphore::Semaphore;
@@ -15,31 +14,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Who can lose what: a waiter that was notified or granted and is never polled
-//! again keeps back what it asked for, as long as it is neither polled nor
-//! dropped, and nothing else. [`Semaphore::snapshot`] shows it with the place in
-//! the source that it is from.
+//! A waiter that was notified or granted, and is then neither polled nor dropped, keeps back the
+//! permits that it asked for, and nothing else. [`Semaphore::snapshot`] shows such a waiter with
+//! the place in the source where its wait was made.
 
-// State: one word (`word`), and the limit beside those who wait, in the queue
-// of a turnstile (`turnstile.rs`), which says how they are served. The limit
-// less what is out is `available`, in the word.
+// State: one word (`word`); the limit and the waiters are in the queue of a turnstile
+// (`turnstile.rs`), which says how they are served. `available`, in the word, is the limit less the
+// permits that are out.
 //
-// Protocol: taking is one exchange of the word, giving back one addition. What
-// is new beside the turnstile: a limit and a close dismiss those who can have
-// nothing any more, and then serve the rest.
+// Protocol: an acquire is one compare-and-swap of the word, a release one addition. In addition to
+// the turnstile's protocol, a lowered limit and a close dismiss the waiters that can never be
+// granted, and then serve the rest.
 //
-// A thread looks for about two microseconds before it waits in the queue, and
-// one that was notified watches the word, for as long as that keeps changing,
-// before it looks in vain: to tell it again would cost the holder ten cache
-// misses.
+// A thread retries for about two microseconds before it enters the queue. A notified thread first
+// watches the word, while that keeps changing, before it polls: if the poll found too little, the
+// holder would have to notify it again, at a cost of ten cache misses.
 //
-// Invariants, beside the turnstile's:
-// 1. `available` + out + granted = limit, at every moment at which the lock is
-//    free.
-// 2. One in the queue has a right to its permits when there are enough for it
-//    and all ahead of it, and takes only what it has a right to.
-// 3. One that is no longer in the queue and was granted nothing was refused:
-//    closed, or above the limit.
+// Invariants, in addition to the turnstile's:
+// 1. Whenever the lock is free, `available` + out + granted = limit.
+// 2. A waiter in the queue has a right to its permits when there are enough for it and for all
+//    waiters ahead of it. It takes only what it has a right to.
+// 3. A waiter that is no longer in the queue and was granted nothing was refused: closed, or above
+//    the limit.
 //
 // Memory ordering: in `word`.
 
@@ -75,44 +71,38 @@ use crate::wait::{Guarded, Op, Wait};
 ///
 /// # Guarantees
 ///
-/// - **Conservation.** At every moment the permits out, those promised to
-///   waiters and those available add up to the limit; a lowered limit leaves a
-///   debt (`available() < 0`) that permits given back pay first.
-/// - **Order.** Those who wait are served first come, first served, counted from
-///   their first poll that found too little (a thread in [`Wait::wait`] looks for
-///   about two microseconds before that). A request is granted whole: a large
-///   one at the front holds up smaller ones behind it, as long as these would
-///   take from it.
-/// - **Bounded overtaking.** As waking a sleeper costs a thousand times what
-///   taking a permit does, a running thread may take free permits ahead of those
-///   who wait, but with [`Bypass::AtMost`]`(b)` at most `b` times in a row; then
-///   the permits are kept for, and handed to, the first in line. So one who
-///   waits, for few permits or many, is overtaken at most `b` times for each
-///   grant up to and including its own; [`try_acquire`](Self::try_acquire) obeys
-///   the same rule. At most 0 is strict first come, first served. With
-///   [`Bypass::Unbounded`] there is no such bound, and waiters can starve. In
-///   time nothing is bounded: that depends on how long permits are held.
-/// - **Progress.** A wait that is dropped or timed out leaves no trace: it gives
-///   back what it was promised, and whoever can go on now is told at once.
-/// - A wait for more than the limit fails at once; also one that waits already,
-///   when the limit falls below it. A limit of 0 is a pause: whoever asks waits
-///   until it rises. 0 permits are granted at once, ahead of
-///   everybody, unless the semaphore is closed.
+/// - **Conservation.** At every moment the permits out, those promised to waiters and those
+///   available add up to the limit. A lowered limit leaves a debt (`available() < 0`), which
+///   released permits pay first.
+/// - **Order.** Waiters are served first come, first served, in the order of their first poll that
+///   found too little (a thread in [`Wait::wait`] retries for about two microseconds before that
+///   poll). A request is granted whole: a large one at the front holds up smaller ones behind it,
+///   while these would take permits that it needs.
+/// - **Bounded overtaking.** Waking a sleeper costs a thousand times what taking a permit does. So
+///   a running thread may take free permits ahead of the waiters, but with [`Bypass::AtMost`]`(b)`
+///   at most `b` times in a row; then the permits are kept for, and handed over to, the front of
+///   the queue. So a waiter, for few permits or many, is overtaken at most `b` times for each grant
+///   up to and including its own. [`try_acquire`](Self::try_acquire) obeys the same rule. A bound
+///   of 0 is strict first come, first served. With [`Bypass::Unbounded`] there is no bound, and
+///   waiters can starve. Waiting time is not bounded: it depends on how long permits are held.
+/// - **Progress.** A wait that is dropped or times out leaves no trace: it gives back what it was
+///   promised, and every waiter that can now go on is notified at once.
+/// - A wait for more than the limit fails at once, and a waiter fails when the limit falls below
+///   what it asks for. A limit of 0 is a pause: every request waits until the limit rises. A
+///   request for 0 permits is granted at once, ahead of everybody, unless the semaphore is closed.
 ///
 /// # Memory ordering
 ///
-/// What was done before permits were given back happens before whatever follows
-/// the next acquisition that needed them.
+/// What was done before permits were released happens before what follows the next acquisition that
+/// needed them.
 ///
 /// # Cost
 ///
-/// One exchange to take and one addition to give back, on one word, while nobody
-/// waits; both hit the same line of cache, and that is all that threads share.
-/// With somebody in line who has not been told to look, or at the bound, a
-/// give-back takes a short lock besides. Each that waits costs O(log n) with n
-/// in line, and a look from the line a step for each ahead that has been told;
-/// lowering the limit takes a step for each in line. Only those who wait
-/// allocate.
+/// While nobody waits, an acquire is one compare-and-swap and a release one addition, on one word:
+/// its cache line is all that threads share. If a waiter has not been notified, or the bound is
+/// reached, a release also takes a short lock. A waiter costs O(log n) with n in the queue; a retry
+/// from the queue takes a step for each notified waiter ahead; lowering the limit takes a step for
+/// each waiter. Only waiting allocates.
 ///
 /// ```
 /// use conversant::limit::Bypass;
@@ -135,13 +125,13 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// How often in a row the first in line may be overtaken by default: by
-    /// measurement the least that costs within 2% of 256 where two threads take
-    /// turns (`benches/semaphore.rs`).
+    /// How often in a row the front of the queue may be overtaken by default.
+    /// By measurement, the smallest bound that costs within 2% of 256 where two threads take turns
+    /// (`benches/semaphore.rs`).
     pub const DEFAULT_BYPASS: Bypass = Bypass::AtMost(64);
 
-    /// A semaphore with `limit` permits, all of them free. With the limit 0,
-    /// nothing but 0 permits can be had until it rises.
+    /// Creates a semaphore with `limit` permits, all of them free.
+    /// With a limit of 0, only requests for 0 permits are granted until the limit rises.
     ///
     /// # Errors
     ///
@@ -165,8 +155,7 @@ impl Semaphore {
         ///
         /// # Panics
         ///
-        /// If `limit` is above [`Limit::MAX`]: in a `static` that is an error of the
-        /// compiler.
+        /// If `limit` is above [`Limit::MAX`]: in a `static` that is a compile error.
         #[must_use]
         pub fn const_new(limit: u32) -> Self {
             assert!(limit <= Limit::MAX, "the limit is in range");
@@ -177,8 +166,7 @@ impl Semaphore {
         }
     }
 
-    /// The same with another bound on overtaking. Bounds above 2^29 - 1 count as
-    /// that.
+    /// The same with another bound on overtaking. Bounds above 2^29 - 1 count as 2^29 - 1.
     #[must_use]
     pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
         self.word.set_bypass(bypass);
@@ -187,21 +175,21 @@ impl Semaphore {
 
     /// Waits for `count` permits.
     ///
-    /// One that holds permits already and asks for more, as a function that calls
-    /// itself, overtakes those who wait only up to the bound, 64 times in a row if
-    /// nothing is said. Beyond that it waits behind one who may wait for what it holds,
-    /// and both hang. Take all at once and [`split`](Permit::split) them, or say
-    /// [`Bypass::Unbounded`], under which those who ask for many can starve.
+    /// A caller that holds permits already and asks for more, such as a recursive function,
+    /// overtakes waiters only up to the bound, by default 64 times in a row. Beyond that it waits
+    /// behind a waiter that may need the permits it holds, and both hang. Acquire all permits at
+    /// once and [`split`](Permit::split) them, or use [`Bypass::Unbounded`], under which requests
+    /// for many permits can starve.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the wait leaves the line; what it was granted goes to the next.
+    /// Dropping the wait leaves the queue; what it was granted goes to the next waiter.
     ///
     /// # Errors
     ///
-    /// The wait gives [`AcquireError::Closed`] if the semaphore is closed or is
-    /// closed meanwhile, [`AcquireError::AboveLimit`] if `count` is above the
-    /// limit, unless that is 0, or the limit falls below it meanwhile.
+    /// The wait gives [`AcquireError::Closed`] if the semaphore is closed or is closed meanwhile.
+    /// It gives [`AcquireError::AboveLimit`] if `count` is above the limit, or the limit falls
+    /// below it meanwhile, unless the limit is 0.
     #[inline]
     #[track_caller]
     pub fn acquire(
@@ -211,8 +199,9 @@ impl Semaphore {
         Wait::new(Self::request(self, count))
     }
 
-    /// [`acquire`](Self::acquire), for a wait and a permit that have what leads to the
-    /// semaphore: an `Arc` of it, or a type of yours that derefs to it, always to the same.
+    /// [`acquire`](Self::acquire) through a handle that the wait and the permit own.
+    /// The handle is an `Arc` of the semaphore, or a type of yours that always derefs to the same
+    /// one.
     ///
     /// ```
     /// use conversant::semaphore::Semaphore;
@@ -234,25 +223,25 @@ impl Semaphore {
         Wait::new(Self::request(semaphore, count))
     }
 
-    /// Takes `count` permits if they can be had now. It stands in no line, and
-    /// overtakes those who do by the same rule as everybody.
+    /// Takes `count` permits if that is possible now.
+    /// It does not enter the queue, and overtakes waiters by the same rule as every caller.
     ///
     /// # Errors
     ///
-    /// Says why they cannot be had. A try that fails has taken the lock for a
-    /// moment, so that the reason is exact.
+    /// The reason why not. A failed call has taken the queue's lock for a moment, so that the
+    /// reason is exact.
     #[inline]
     pub fn try_acquire(&self, count: u32) -> Result<Permit<&Self>, AcquireError> {
         self.try_now(count)?;
         Ok(Permit::of(self, count))
     }
 
-    /// [`try_acquire`](Self::try_acquire) for a permit that has what leads to the
-    /// semaphore; see [`acquire_owned`](Self::acquire_owned).
+    /// [`try_acquire`](Self::try_acquire) through a handle that the permit owns.
+    /// See [`acquire_owned`](Self::acquire_owned).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`try_acquire`](Self::try_acquire).
     pub fn try_acquire_owned<S: Deref<Target = Self>>(
         semaphore: S,
         count: u32,
@@ -261,9 +250,9 @@ impl Semaphore {
         Ok(Permit::of(semaphore, count))
     }
 
-    /// Makes `limit` the limit, exactly: lowered below what is out it leaves a
-    /// debt, raised it pays a debt first. Waits for more than the new limit fail;
-    /// whoever can go on now is told. A closed semaphore stays closed.
+    /// Sets the limit, exactly. A limit below the number of permits that are out leaves a debt; a
+    /// raised limit pays a debt first. Waits for more than the new limit fail, unless that is 0,
+    /// and every waiter that can now go on is notified. A closed semaphore stays closed.
     ///
     /// # Errors
     ///
@@ -272,8 +261,8 @@ impl Semaphore {
         self.change_limit(0, |_| limit)
     }
 
-    /// Adds `by` to the limit, as one step with all other changes of it: no two
-    /// are lost in each other. See [`set_limit`](Self::set_limit).
+    /// Adds `by` to the limit, atomically: no concurrent change of the limit is lost. See
+    /// [`set_limit`](Self::set_limit).
     ///
     /// # Errors
     ///
@@ -282,28 +271,28 @@ impl Semaphore {
         self.change_limit(0, |limit| limit.saturating_add(by))
     }
 
-    /// Takes `by` from the limit, to 0 at the least, which is a pause. As
+    /// Takes `by` from the limit, but not below 0, which is a pause. Atomic, as
     /// [`raise`](Self::raise).
     pub fn lower(&self, by: u32) {
         self.lower_limit(by, 0);
     }
 
-    /// The limit. Takes the lock of those who wait.
+    /// The limit. Takes the queue's lock.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.queue.lock().state.limit
     }
 
-    /// The limit less what is out or granted; negative while a debt is left.
-    /// Out of date when it is returned, if others take or give back.
+    /// The limit less the permits that are out or granted; negative while a debt is left.
+    /// Stale when it is returned, if other threads acquire or release.
     #[must_use]
     pub fn available(&self) -> i64 {
         self.word.load().available()
     }
 
-    /// Closes for good: who waits gets [`AcquireError::Closed`], and so does who
-    /// asks later. Permits that are out, or granted and not yet collected, stay
-    /// valid, and are given back as usual.
+    /// Closes the semaphore for good: waiters and later callers get [`AcquireError::Closed`].
+    /// Permits that are out, or granted and not yet collected, stay valid, and are released as
+    /// usual.
     pub fn close(&self) {
         let session = self.queue.lock();
         self.word.close();
@@ -316,23 +305,21 @@ impl Semaphore {
         self.word.load().is_closed()
     }
 
-    /// What [`acquire`](Self::acquire) waits with.
+    /// The operation that [`acquire`](Self::acquire) waits for.
     #[track_caller]
     pub(crate) fn request<S: Deref<Target = Self>>(semaphore: S, count: u32) -> Acquire<S> {
         let made_at = Location::caller();
         Acquire::new(semaphore, Claim { count, made_at })
     }
 
-    /// Takes `count` permits at once, there or not: what is missing is a debt.
-    /// It waits for nobody and overtakes everybody, uncounted, also once the
-    /// semaphore is closed. The caller sees to it that no more than
-    /// [`Limit::MAX`] are out.
+    /// Takes `count` permits at once, available or not: what is missing is a debt.
+    /// It never waits. It overtakes everybody, uncounted, even if the semaphore is closed. The
+    /// caller ensures that no more than [`Limit::MAX`] permits are out.
     pub(crate) fn acquire_past(&self, count: u32) {
         self.word.take_past(count);
     }
 
-    /// Gives `count` permits back that were taken without a [`Permit`], or are
-    /// in one that has been [passed on](Permit::pass_on).
+    /// Releases `count` permits taken without a [`Permit`], or [passed on](Permit::pass_on).
     #[inline]
     pub(crate) fn release(&self, count: u32) {
         if self.put(count) {
@@ -340,22 +327,23 @@ impl Semaphore {
         }
     }
 
-    /// As [`release`](Self::release), under a lock: if this is true, the caller
-    /// [serves](Turnstile::serve) those who wait when it has unlocked.
+    /// [`release`](Self::release) for a caller that holds a lock.
+    /// If this returns true, the caller must [serve](Turnstile::serve) the queue after it has
+    /// unlocked.
     #[inline]
     #[must_use]
     pub(crate) fn put(&self, count: u32) -> bool {
         self.word.put(count) == Released::Serve
     }
 
-    /// Whether nobody waits, it is open, and so many are available.
+    /// Whether nobody waits, the semaphore is open, and at least this many permits are available.
     #[inline]
     pub(crate) fn is_free(&self, available: i64) -> bool {
         let bits: Bits = self.word.load();
         bits.available() >= available && !bits.has_waiters() && !bits.is_closed()
     }
 
-    /// Whether somebody waits, and it is open.
+    /// Whether somebody waits, and the semaphore is open.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
@@ -363,7 +351,7 @@ impl Semaphore {
         bits.has_waiters() && !bits.is_closed()
     }
 
-    /// Takes `count` permits without a [`Permit`], if they can be had at once.
+    /// Takes `count` permits without a [`Permit`], if that is possible at once.
     #[inline]
     #[must_use]
     pub(crate) fn take(&self, count: u32) -> bool {

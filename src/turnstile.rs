@@ -1,47 +1,49 @@
-//! The wait queue with bounded overtaking: who takes at once, who waits, who is
-//! notified next, and what is handed over. Semaphore and intent lock stand on
-//! it, and say what can be had.
+//! The wait queue with bounded overtaking of the semaphore and the intent lock.
 //!
-//! State: in a word of the primitive two flags and the overtakings (`word`);
-//! under one lock those who wait (`queue`), and what the primitive keeps there.
+//! It decides which claim is granted at once, which one waits, which waiter is notified next, and
+//! what is handed over. The primitive says what can be granted.
+//!
+//! State: in the primitive's word, two flags and the number of overtakings (`word`); under one
+//! lock, the waiters (`queue`), and what the primitive keeps there.
 //!
 //! ```text
-//!             can be had,                       otherwise
+//!             can be granted,                   otherwise
 //!             queue empty or bound not reached
 //!   claim ---+-----------------------------> granted
 //!            |                                ^  ^ |
-//!            +-> queued --notified, looks ----+  | |
+//!            +-> queued --notified, retries --+  | |
 //!                   |                            | v
 //!                   +------- handed over --------+ released
 //! ```
 //!
-//! Protocol: taking is one exchange of the word, releasing one change of it. One
-//! who finds too little sets WAITERS and UNNOTIFIED in the very word that had too
-//! little, and is put in the queue under the lock that it holds meanwhile. A
-//! release that sees UNNOTIFIED takes the lock after it, and serves: it leaves
-//! what it gave in the word, and notifies those who can have what they ask for.
-//! While all of those have been notified, releases pass them by, for they will
-//! look; one that looks in vain sets UNNOTIFIED in the very word that had too
-//! little. A taker that sees WAITERS counts one overtaking in the exchange that
-//! takes. At the bound it may take only what nobody in the queue has a right to,
-//! and every release serves, and takes what it can out of the word for the front.
-//! A cancel serves just so.
+//! Protocol:
+//! - A claim takes by one compare-and-swap of the word. A claim that does not find enough sets
+//!   WAITERS and UNNOTIFIED by the same compare-and-swap that saw too little. It holds the lock
+//!   meanwhile, and enters the queue under it.
+//! - A release is one change of the word. If it sees UNNOTIFIED it then takes the lock and serves:
+//!   it leaves in the word what it gave back, and notifies the waiters that can now go on. Once all
+//!   of these are notified, releases need not serve, because the waiters will retry. A waiter that
+//!   retries without success sets UNNOTIFIED by the same compare-and-swap that saw too little.
+//! - A claim that sees WAITERS counts one overtaking in the compare-and-swap that takes. At the
+//!   bound it may take only what nobody in the queue has a right to. Every release then serves, and
+//!   takes out of the word for the front what it can.
+//! - A cancelled wait serves the queue in the same way.
 //!
 //! Invariants:
-//! 1. WAITERS is set if and only if somebody is in the queue, and the overtakings
-//!    are 0 without it, at every moment at which the lock is free.
-//! 2. Whoever can go on has been notified, or handed what it asks for, when the
-//!    lock is free and every release that must serve has had it since.
+//! 1. Whenever the lock is free: WAITERS is set if and only if the queue is not empty; without
+//!    WAITERS the overtakings are 0.
+//! 2. When the lock is free, and every release that must serve has held it since, every waiter that
+//!    can go on has been notified or handed its claim.
 //! 3. Nobody in the queue overtakes.
-//! 4. The mark "notified" is cleared under the lock, and by the exchange that
-//!    finds too little: a release before is seen by it, one after it sees
+//! 4. The mark "notified" is cleared under the lock, together with the compare-and-swap that finds
+//!    too little. That compare-and-swap sees every earlier release; a later release sees
 //!    UNNOTIFIED, and then finds the mark cleared.
-//! 5. Overtakings never exceed the bound, and are cleared only when the front
-//!    gets what it asks for: so one who waits is overtaken at most bound times for
-//!    each grant up to and including its own.
-//! 6. Wakers cross the lock in [`ClonedWaker`], or are discarded by its session: no panic
-//!    of theirs comes between what was taken and the primitive's guard.
-//! 7. A service is finished also if a waker panics (`Session::repeat`).
+//! 5. Overtakings never exceed the bound, and are cleared only when the front is granted its claim,
+//!    or the queue becomes empty. So a waiter is overtaken at most bound times for each grant up to
+//!    and including its own.
+//! 6. Wakers cross the lock in a [`ClonedWaker`], or its session discards them. So no waker can
+//!    panic between the taking and the making of the primitive's guard.
+//! 7. A service of the queue is finished even if a waker panics (`Session::repeat`).
 
 mod queue;
 mod request;
@@ -59,12 +61,12 @@ pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
 use crate::wait::{ClonedWaker, Guarded, SELDOM, Session, Ticket, WakeBatch, back_off};
 
-/// What one asks for.
+/// What a caller asks for.
 pub(crate) trait Claim: Copy + Unpin {
-    /// What several add up to, so that nobody has to walk the queue for it.
+    /// The sum of several claims, kept so that nobody has to walk the queue for it.
     type Sum: Copy;
 
-    /// The sum of none.
+    /// The sum of no claims.
     const NOTHING: Self::Sum;
 
     fn add_to(self, sum: &mut Self::Sum);
@@ -72,10 +74,10 @@ pub(crate) trait Claim: Copy + Unpin {
     fn take_from(self, sum: &mut Self::Sum);
 }
 
-/// What claims at `T` add up to.
+/// The sum of claims at `T`.
 pub(crate) type SumOf<T> = <<T as Turnstile>::Claim as Claim>::Sum;
 
-/// What comes of a claim.
+/// The result of a claim.
 #[derive(Debug)]
 pub(crate) enum Admission<G, R> {
     Granted(G),
@@ -83,18 +85,18 @@ pub(crate) enum Admission<G, R> {
     Refused(R),
 }
 
-/// What comes of a claim at `T`.
+/// The result of a claim at `T`.
 pub(crate) type AdmissionOf<T> = Admission<<T as Turnstile>::Grant, <T as Turnstile>::Refusal>;
 
 /// A primitive that grants claims or lets them wait.
 pub(crate) trait Turnstile: Sized {
     type Claim: Claim;
-    /// What one that was granted must know.
+    /// What the holder of a granted claim must know.
     type Grant: Copy;
     type Refusal;
-    /// What else stands under the lock.
+    /// What else the lock protects.
     type State;
-    /// What a [`Request`] by a handle gives.
+    /// The result of a [`Request`] through a handle.
     type Output<H: Deref<Target = Self>>;
 
     fn granted<H: Deref<Target = Self>>(
@@ -113,26 +115,26 @@ pub(crate) trait Turnstile: Sized {
     /// As [`Word::nobody_waits`].
     fn nobody_waits(&self);
 
-    /// Whether the bound, or a close, keeps out whoever is not in the queue.
+    /// Whether the bound, or a close, keeps out every claim that is not in the queue.
     fn is_shut(&self) -> bool;
 
-    /// Takes without the lock, if that can be.
+    /// Takes without the lock, if possible.
     fn take_now(&self, claim: Self::Claim) -> Option<Self::Grant>;
 
-    /// Looks for a moment, ever less often, before one joins the queue.
+    /// Retries for a moment, ever less often, before the claim enters the queue.
     #[cold]
     fn insist(&self, claim: Self::Claim) -> Option<Self::Grant> {
         back_off(SELDOM, || !self.is_shut(), || self.take_now(claim))
     }
 
-    /// A thread looks whether it was granted, before it looks from its place in the queue.
+    /// Checks whether a thread in the queue has been granted its claim, before that thread polls.
     #[cold]
     fn glance(&self, _ticket: Ticket, _claim: Self::Claim) -> Option<Self::Grant> {
         None
     }
 
-    /// Under the lock: takes for one who is not in the queue, by the bound, or
-    /// leaves WAITERS in the very word that had too little, if it is to wait.
+    /// Under the lock: takes for a claim that is not in the queue, if the bound allows it. If that
+    /// fails and the claim `waits`, sets WAITERS by the compare-and-swap that saw too little.
     fn admit(
         &self,
         queue: &mut WaitQueue<Self>,
@@ -140,16 +142,16 @@ pub(crate) trait Turnstile: Sized {
         waits: bool,
     ) -> AdmissionOf<Self>;
 
-    /// Puts one in the queue.
+    /// Puts a claim in the queue.
     fn enqueue(&self, queue: &mut WaitQueue<Self>, claim: Self::Claim, waker: Waker) -> Ticket {
         queue.enqueue(claim, waker)
     }
 
-    /// Takes for one in the queue what nobody ahead of it has a right to, or
-    /// leaves UNNOTIFIED in the very word that had too little.
+    /// Takes for a claim in the queue what nobody ahead has a right to.
+    /// If there is too little, sets UNNOTIFIED by the compare-and-swap that saw it.
     fn admit_queued(&self, queue: &mut WaitQueue<Self>, ticket: Ticket) -> AdmissionOf<Self>;
 
-    /// Takes for the front, the only one in the queue or not, if that can be.
+    /// Takes for the front, if possible; `only`: nobody else is in the queue.
     fn hand_over(
         &self,
         state: &mut Self::State,
@@ -157,25 +159,25 @@ pub(crate) trait Turnstile: Sized {
         only: bool,
     ) -> Option<Self::Grant>;
 
-    /// Puts back what was handed over to one that does not want it. Whether
-    /// anybody waits is known under the lock.
+    /// Puts back what was handed over to a waiter that does not want it. The caller holds the lock,
+    /// and so knows whether anybody waits.
     fn put_back(&self, state: &mut Self::State, claim: &mut Self::Claim, grant: Self::Grant);
 
-    /// Before the queue is served, also if nobody is there.
+    /// Called before the queue is served, even if it is empty.
     fn prepare(&self, _queue: &WaitQueue<Self>) {}
 
-    /// Notifies whoever can go on, and clears UNNOTIFIED if none is left that a
-    /// release could let. False if the batch is full, and there may be more.
+    /// Notifies every waiter that can go on. Clears UNNOTIFIED if no other waiter is left that a
+    /// release could let go on. Returns false if the batch is full, and there may be more.
     fn notify(&self, queue: &mut WaitQueue<Self>, wakes: &mut WakeBatch) -> bool;
 
-    /// One that found too little looks again, exactly this time.
+    /// Retries a claim that found too little, under the lock: the answer is exact.
     #[cold]
     fn try_exactly(&self, claim: &mut Self::Claim) -> AdmissionOf<Self> {
         self.admit(&mut self.queue().lock(), claim, false)
     }
 
-    /// One that found too little is polled: it looks again, from where it is in
-    /// the queue, and waits there if it must, with the `cloned` waker.
+    /// Polls a claim that found too little, at its place in the queue if it has one. If there is
+    /// still too little, the claim waits in the queue with the `cloned` waker.
     #[cold]
     fn poll_queue(
         &self,
@@ -208,8 +210,8 @@ pub(crate) trait Turnstile: Sized {
         admission
     }
 
-    /// One that waits gives up, or does not want what it was handed. What it
-    /// asked for; `None` if it was refused, and has not looked since.
+    /// Cancels a wait, even if it was handed its claim. Returns the claim, or `None` if the wait
+    /// was refused and has not been polled since.
     fn cancel(&self, ticket: Ticket) -> Option<Self::Claim> {
         let mut session = self.queue().lock();
         let queue = &mut *session;
@@ -228,7 +230,7 @@ pub(crate) trait Turnstile: Sized {
         Some(claim)
     }
 
-    /// Something has come back that somebody in the queue may be waiting for.
+    /// Serves the queue, after something came back that a waiter may need.
     #[cold]
     fn serve(&self) {
         self.serve_queue(self.queue().lock());
@@ -238,8 +240,8 @@ pub(crate) trait Turnstile: Sized {
         session.repeat(|queue, wakes| self.pass(queue, wakes));
     }
 
-    /// Hands over to the front while the bound is reached, then notifies. False
-    /// if the batch is full, and there may be more.
+    /// Hands over to the front while the bound is reached, then notifies. Returns false if the
+    /// batch is full, and there may be more.
     fn pass(&self, queue: &mut WaitQueue<Self>, wakes: &mut WakeBatch) -> bool {
         self.prepare(queue);
         while self.is_at_bound()

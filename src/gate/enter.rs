@@ -8,21 +8,21 @@ use super::{Ticket, TierGate};
 use crate::sync::spin_loop;
 use crate::wait::{AT_ONCE, Op, back_off, sealed};
 
-/// The wait of [`Ticket::enter`].
+/// The operation that [`Ticket::enter`] waits for.
 #[derive(Debug)]
 pub struct Enter<'a, G: Borrow<TierGate> = TierGate> {
     pub(super) ticket: &'a mut Ticket<G>,
 }
 
 impl<G: Borrow<TierGate>> Enter<'_, G> {
-    /// Watches the word for a moment: whether the tier has opened.
+    /// Watches the word for a moment. Returns whether the tier has opened.
     fn watch(&self) -> bool {
         let (word, tier) = (&self.ticket.shared().word, self.ticket.tier);
         let open = |_| {
             spin_loop();
             word.load().admits(tier).then_some(())
         };
-        // With a look at the clock now and then.
+        // Reads the clock only now and then.
         back_off(AT_ONCE, || true, || (0..32).find_map(open)).is_some()
     }
 }

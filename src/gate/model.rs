@@ -1,13 +1,13 @@
-//! Loom models of the gate, of at most two threads and the main one. The printed bound says which
-//! interleavings were explored; with none, all.
+//! Loom models of the gate, of at most two threads and main.
+//! The printed bound of preemptions says which interleavings were explored; with none, all.
 
 #![allow(unsafe_code)]
 
 use super::TierGate;
 use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, explore, spawn};
 
-/// What the tickets of tier 1 write, one each, and those of tier 2 read: a race if somebody is
-/// inside too early, or sees too little.
+/// What the tickets of tier 1 write, one each, and those of tier 2 read.
+/// There is a race if a ticket is inside too early, or sees too little.
 struct Work([UnsafeCell<u32>; 2]);
 
 // SAFETY: that the gate keeps the accesses apart is what the model checks.
@@ -68,7 +68,7 @@ fn leave_and_enter_in_two_steps() {
     two_workers("leave_and_enter_in_two_steps", 3, false);
 }
 
-/// A ticket joins the very tier that the last one leaves, while the next waits.
+/// A ticket joins the tier that its last ticket is leaving, while the next tier waits.
 #[test]
 fn join_against_last_leave_of_the_same_tier() {
     explore("join_against_last_leave_of_the_same_tier", Some(3), || {
@@ -93,7 +93,7 @@ fn join_against_last_leave_of_the_same_tier() {
     });
 }
 
-/// The last to go has not been inside: what it lets in sees what the others did.
+/// The last ticket to go has not been inside: those it lets in see what the others did.
 #[test]
 fn cancel_opens_the_next() {
     explore("cancel_opens_the_next", None, || {
@@ -139,7 +139,7 @@ fn counts_beyond_the_word() {
     });
 }
 
-/// A ticket joins a lower tier while the last one leaves a higher one and another waits in that.
+/// A ticket joins tier 1 while the last one leaves tier 2 and another waits for tier 3.
 #[test]
 fn late_join_against_last_leave() {
     explore("late_join_against_last_leave", Some(2), || {
@@ -163,7 +163,7 @@ fn late_join_against_last_leave() {
     });
 }
 
-/// One who waits is let in or steps back just when the tier opens.
+/// A waiter is let in, or is cancelled, at the moment at which the tier opens.
 #[test]
 fn cancel_against_last_leave() {
     explore("cancel_against_last_leave", Some(3), || {

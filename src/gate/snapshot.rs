@@ -5,7 +5,7 @@ use crate::wait::WaitCounts;
 
 use super::{State, TierGate};
 
-/// How much there is of what. See [`TierGate::counts`].
+/// How many tickets and waits there are. See [`TierGate::counts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub struct Counts {
     pub inside: u64,
     /// How many tickets of the open tier have not entered.
     pub outside: u64,
-    /// Waits to enter, in all tiers; one whose tier has opened is notified, and has not looked.
+    /// Waits to enter, in all tiers; one whose tier has opened is notified, and has not retried.
     pub enters: WaitCounts,
 }
 
@@ -34,8 +34,8 @@ pub struct Snapshot {
 }
 
 impl TierGate {
-    /// How many tickets are inside and how many wait, without a list of the tiers: a step for each
-    /// tier in which somebody waits, under the lock.
+    /// How many tickets are inside and how many wait, without a list of the tiers.
+    /// Takes a step for each tier in which somebody waits, under the lock.
     ///
     /// ```
     /// use conversant::gate::TierGate;
@@ -63,7 +63,7 @@ impl TierGate {
         }
     }
 
-    /// The state with the counts in it, and a summary.
+    /// The state with the current counts in it, and a summary.
     fn read(&self) -> (MutexGuard<'_, State>, Counts) {
         let mut state = self.shared.state.lock_plain();
         state.read(&self.shared.word);

@@ -1,4 +1,4 @@
-//! What the word cannot say: the other tiers, who waits, and counts that are too large for it.
+//! What the word does not say: the other tiers, the waiters, and counts that are too large for it.
 //!
 //! The invariants that are cited here are those of `gate.rs`.
 
@@ -13,12 +13,12 @@ use crate::tiers::Tiers;
 use crate::wait::{Session, Waiters, WakeBatch};
 
 impl Shared {
-    /// One more ticket of a tier that need not be the open one.
+    /// Joins a ticket to a tier that need not be the open one.
     #[cold]
     pub(super) fn join_locked(&self, tier: u32) {
         let mut state = self.state.lock_plain();
         if self.word.is_unaffected_by(tier) {
-            // Which tier is open cannot change meanwhile, and nothing in the word does.
+            // The open tier cannot change meanwhile, and nothing in the word has to.
             state.read(&self.word);
             state.tiers.arrive(tier);
             return;
@@ -27,7 +27,7 @@ impl Shared {
         self.notify(state);
     }
 
-    /// One that is inside leaves, perhaps as the last; then one of tier `next` enters, if it can.
+    /// A ticket that is inside leaves; then one of tier `next` enters, if that is possible.
     #[cold]
     pub(super) fn leave_locked(&self, tier: u32, next: Option<u32>) -> bool {
         let mut state = self.state.lock_plain();
@@ -41,7 +41,7 @@ impl Shared {
         entered
     }
 
-    /// One that is outside is gone.
+    /// A ticket that is outside is dropped.
     #[cold]
     pub(super) fn cancel_locked(&self, tier: u32) {
         let mut state = self.state.lock_plain();
@@ -49,7 +49,7 @@ impl Shared {
         self.notify(state);
     }
 
-    /// Wakes are prepared only where somebody waits.
+    /// Notifies the waiters that can go on; does nothing more if nobody waits.
     fn notify(&self, state: MutexGuard<'_, State>) {
         if !state.lines.is_empty() {
             Session::over(state).repeat(|state, wakes| state.admit(&self.word, wakes));
@@ -58,8 +58,8 @@ impl Shared {
 }
 
 impl<G: Borrow<TierGate>> Ticket<G> {
-    /// Enters, exactly this time; or waits, if there is a waker for that. To enter lets nobody
-    /// else in.
+    /// Enters, under the lock: the answer is exact. If that fails and there is a waker, waits.
+    /// Entering lets nobody else in.
     #[cold]
     pub(super) fn enter_locked(&mut self, waker: Option<Waker>) {
         let shared = &self.gate.borrow().shared;
@@ -92,7 +92,7 @@ fn start(tiers: &mut Tiers, tier: u32) -> bool {
 }
 
 impl State {
-    /// Changes the state with the counts in it, by invariants 4 and 5.
+    /// Changes the state with the current counts in it, by invariants 4 and 5.
     pub(super) fn change<R>(&mut self, word: &Word, f: impl FnOnce(&mut Tiers) -> R) -> R {
         word.take(&mut self.tiers);
         let result = f(&mut self.tiers);
@@ -100,9 +100,9 @@ impl State {
         result
     }
 
-    /// [`change`](Self::change) for the most frequent case, in which nobody need be kept off the
-    /// word: the last of the open tier leaves, and the next opens by one exchange. Says whether a
-    /// ticket of tier `enters` is inside then. `None`: it is not that case.
+    /// [`change`](Self::change) for the most frequent case: nobody need be kept off the word.
+    /// The last ticket of the open tier leaves, and the next tier opens by one compare-and-swap.
+    /// Returns whether a ticket of tier `enters` is inside then, or `None` if this is another case.
     fn pass_on(&mut self, word: &Word, enters: Option<u32>) -> Option<bool> {
         let mut others = self.tiers.others();
         let (tier, count) = others.next()?;
@@ -110,7 +110,7 @@ impl State {
         drop(others);
         let enters = enters == Some(tier);
         let before = word.pass_on(tier, count, more, enters)?;
-        // The others go on by what the word says; the state follows.
+        // Other threads go on by what the word says; the state follows.
         before.update(&mut self.tiers);
         self.tiers.finish(before.tier());
         Some(enters)
@@ -121,7 +121,7 @@ impl State {
         word.load().update(&mut self.tiers);
     }
 
-    /// Notifies those who wait in the open tier, by invariant 1; false if the batch is full first.
+    /// Notifies the waiters of the open tier, by invariant 1; false if the batch is full first.
     fn admit(&mut self, word: &Word, wakes: &mut WakeBatch) -> bool {
         self.read(word);
         let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
@@ -144,14 +144,14 @@ impl State {
             self.lines.remove(&tier);
         }
         if self.lines.is_empty() {
-            // An emptied map keeps its last node.
+            // An emptied map would keep its last node.
             self.lines = BTreeMap::new();
         }
     }
 }
 
 impl Session<'_, State> {
-    /// Takes a waiter out of the line; nobody else needs its notification.
+    /// Takes a waiter out of its queue; nobody else needs its notification.
     pub(super) fn leave_line(&mut self, tier: u32, position: &mut Option<crate::wait::Ticket>) {
         let waiters = self.lines.get_mut(&tier);
         let waker = waiters.and_then(|waiters| waiters.withdraw(position));

@@ -1,4 +1,4 @@
-//! The rule, who is woken and who is not, and tickets that go in every way.
+//! The rule, which waiters are woken and which are not, and all the ways in which tickets go.
 
 mod rule;
 
@@ -28,7 +28,7 @@ impl Count {
     }
 }
 
-/// A ticket polled to enter by a task of its own.
+/// A ticket that a task of its own polls to enter.
 struct Entering {
     ticket: Ticket,
     woken: Arc<Count>,
@@ -40,7 +40,7 @@ impl Entering {
         Self { ticket, woken }
     }
 
-    /// Polls once, and forgets the wait, which leaves the waiter in line.
+    /// Polls once, and forgets the wait, which leaves the waiter in the queue.
     fn poll(&mut self) -> Poll<()> {
         let waker = Waker::from(self.woken.clone());
         let mut wait = self.ticket.enter();
@@ -65,7 +65,7 @@ fn a_tier_enters_together_and_the_next_when_all_have_left() {
         assert!(second.iter().all(|e| e.woken.get() == 0));
         drop(entering);
     }
-    // The last leaver has told the whole tier.
+    // The last leaver has notified the whole tier.
     assert!(second.iter().all(|e| e.woken.get() == 1));
     assert!(second.iter_mut().all(|e| e.poll().is_ready()));
     drop(second);
@@ -97,8 +97,8 @@ fn a_tier_is_not_passed_over_though_nobody_of_it_waits() {
     assert!(high.try_enter());
 }
 
-/// Fault: a waiting task holds a thread. Twenty thousand wait here, more than the word counts to,
-/// and none does.
+/// Fault: a waiting task holds a thread.
+/// Twenty thousand wait here, more than the word counts to, and none holds a thread.
 #[test]
 fn those_who_wait_need_no_thread() {
     const MANY: usize = 20_000;
@@ -147,7 +147,7 @@ fn the_word_counts_again_when_there_is_room() {
     }
 }
 
-/// Fault: return codes ignored. There is no way in but a wait that gave its result.
+/// Fault: return codes ignored. The only way in is a wait that gave its result.
 #[test]
 fn who_has_not_entered_does_not_count_as_inside() {
     let gate = TierGate::new();
@@ -162,7 +162,7 @@ fn who_has_not_entered_does_not_count_as_inside() {
     assert_eq!(outstanding(&gate), [(1, 1)]);
 }
 
-/// Fault: a crash freed the gate. The ticket is its keeper's, not the worker's.
+/// Fault: a crash freed the gate. The ticket belongs to its keeper, not to the worker.
 #[test]
 fn a_crashed_worker_does_not_open_the_gate_of_its_supervisor() {
     let gate = TierGate::new();
@@ -210,7 +210,7 @@ fn tier_numbers_may_be_used_again() {
     assert_eq!(outstanding(&gate), []);
 }
 
-/// Fault: a task whose tier is that of the task before it waited for itself.
+/// Fault: a task waited for itself when its tier was that of the task before it.
 #[test]
 fn equal_tiers_do_not_wait_for_each_other() {
     let gate = TierGate::new();
@@ -222,7 +222,7 @@ fn equal_tiers_do_not_wait_for_each_other() {
 fn a_late_ticket_for_a_lower_tier_waits_for_one_drain() {
     let gate = TierGate::new();
     let mut high: Vec<_> = (0..3).map(|_| Entering::new(gate.join(200))).collect();
-    // Other tiers are known of already; that a lower one is must be made known all the same.
+    // MORE is set already; that one of the other tiers is lower must be recorded all the same.
     let _higher = gate.join(300);
     assert!(high[0].poll().is_ready() && high[1].poll().is_ready());
     let mut late = Entering::new(gate.join(100));
@@ -261,11 +261,11 @@ fn a_cancelled_ticket_never_stalls_the_gate() {
     let mut last = Entering::new(gate.join(3));
     assert!(doomed.poll().is_pending() && last.poll().is_pending());
     drop(inside);
-    // Told to look, and gone before it did.
+    // It was notified, and is dropped before it retried.
     assert_eq!((doomed.woken.get(), last.woken.get()), (1, 0));
     drop(doomed);
     assert!(last.poll().is_ready());
-    // One that never tried counts as well.
+    // A ticket that never tried to enter counts as well.
     let idle = gate.join(0);
     drop(last);
     let mut next = Entering::new(gate.join(9));
@@ -283,13 +283,13 @@ fn a_wait_that_times_out_leaves_the_ticket_where_it_was() {
     for _ in 0..3 {
         assert!(high.enter().wait_timeout(Duration::ZERO).is_err());
         assert_eq!(gate.counts().enters, WaitCounts::default());
-        // No line is kept for a tier that nobody waits in.
+        // No queue is kept for a tier in which nobody waits.
         assert!(gate.shared.state.lock().lines.is_empty());
     }
     assert_eq!(outstanding(&gate), [(1, 1), (2, 1)]);
     drop(low);
     high.enter().wait();
-    // Again is at once.
+    // Entering again ends at once.
     high.enter().wait();
     assert_eq!(gate.counts().inside, 1);
 }

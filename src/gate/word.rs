@@ -1,4 +1,4 @@
-//! The counts of the open tier in one word, so that entering and leaving it is one exchange.
+//! The counts of the open tier in one word: one compare-and-swap enters or leaves it.
 //!
 //! ```text
 //!   63      32 31       18 17       4   3     2      1       0
@@ -7,18 +7,19 @@
 //!  +----------+-----------+----------+----+------+-------+------+
 //! ```
 //!
-//! `outside` have joined the open tier and not entered. MORE: other tiers have tickets, too. DRAIN:
-//! one of them is lower. SLOW: the counts are in the state, under the lock. Nothing is open if both
-//! counts are zero.
+//! `outside` counts the tickets that have joined the open tier and not entered. MORE: other tiers
+//! have tickets too. DRAIN: one of these tiers is lower. SLOW: the counts are in the state, under
+//! the lock. Nothing is open if both counts are zero.
 //!
-//! Who may change what: without the lock, where SLOW is not set, the counts, unless one that goes
-//! down closes the tier and MORE is set; and a join opens its tier where nothing is open. All else,
-//! and with it MORE, DRAIN and SLOW, whoever has the lock: it sets SLOW, changes the state, and
-//! writes what that says.
+//! Who may change what:
+//! - without the lock, while SLOW is not set: the counts, unless lowering one closes the tier and
+//!   MORE is set; a join opens its tier if nothing is open;
+//! - with the lock: all else, including MORE, DRAIN and SLOW. The lock's owner sets SLOW, changes
+//!   the state, and writes what the state says (`pass_on` does so by one compare-and-swap).
 //!
-//! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. They are
-//! read-modify-writes, which continue its release sequence; who writes under the lock has read by
-//! an Acquire and writes by a Release.
+//! Memory ordering: a leave is Release and pairs with the Acquire of every later enter. Changes
+//! without the lock are read-modify-writes, which continue its release sequence; a thread that
+//! writes under the lock has read by an Acquire and writes by a Release.
 
 use crate::sync::{AtomicU64, Ordering, model_size};
 use crate::tiers::Tiers;
@@ -31,10 +32,10 @@ const INSIDE: u64 = 1 << 18;
 const COUNT: u64 = (1 << 14) - 1;
 const TIER: u32 = 32;
 
-/// What each of the two counts can be here; more is counted in the state.
+/// The most that each of the two counts can be here; more is counted in the state.
 pub(super) const MOST: u64 = model_size(COUNT as usize, 2) as u64;
 
-/// What it says at one moment.
+/// The value of the word at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bits(u64);
 
@@ -43,14 +44,14 @@ pub(super) struct Bits(u64);
 #[must_use]
 pub(super) enum Fast {
     Done,
-    /// There is nothing to be had now.
+    /// It is not possible now.
     NotNow,
     /// It must be done under the lock.
     Slow,
 }
 
 impl Bits {
-    /// What the state says, if the counts fit.
+    /// The value for this state: SLOW alone if the counts do not fit.
     fn of(tiers: &Tiers) -> Self {
         let Some(tier) = tiers.open() else {
             return Bits(0);
@@ -107,13 +108,13 @@ impl Bits {
         !self.has(SLOW) && self.tier() == tier && !self.is_empty()
     }
 
-    /// Whether a ticket of this tier may enter, as far as can be seen here.
+    /// Whether a ticket of this tier may enter, as far as the word tells.
     #[inline]
     pub(super) fn admits(self, tier: u32) -> bool {
         self.is_open(tier) && !self.has(DRAIN)
     }
 
-    /// What is left when a count has gone down, if that closes nothing that the state knows of.
+    /// The value after a count went down, unless that closes the tier and others have tickets.
     #[inline]
     fn lowered(self) -> Result<Self, Fast> {
         let closes = self.inside() == 0 && (self.outside() == 0 || self.has(DRAIN));
@@ -166,7 +167,7 @@ impl Bits {
         }
     }
 
-    /// One leaves and another of the same tier enters.
+    /// One ticket leaves, and another of the same tier enters.
     #[inline]
     fn relieved(self) -> Result<Self, Fast> {
         if self.has(SLOW | DRAIN) {
@@ -177,7 +178,7 @@ impl Bits {
     }
 }
 
-/// The word itself, in a line of its own: those who watch it must not slow down who has the lock.
+/// The word, on a cache line of its own: threads that watch it must not slow down the lock's owner.
 #[repr(align(128))]
 pub(super) struct Word(AtomicU64);
 
@@ -186,7 +187,7 @@ impl Word {
         Self(AtomicU64::new(0))
     }
 
-    /// Relaxed: whoever acts on it does so by an exchange, or under the lock.
+    /// Relaxed: a thread that acts on the value does so by a compare-and-swap, or under the lock.
     #[inline]
     pub(super) fn load(&self) -> Bits {
         Bits(self.0.load(Ordering::Relaxed))
@@ -210,10 +211,10 @@ impl Word {
         }
     }
 
-    /// One more ticket.
+    /// One more ticket joins.
     #[inline]
     pub(super) fn join(&self, tier: u32) -> Fast {
-        // Relaxed: it publishes nothing, and keeps what others have.
+        // Relaxed: it publishes nothing, and continues the release sequences of others.
         self.update(Ordering::Relaxed, |bits| bits.joined(tier))
     }
 
@@ -231,7 +232,7 @@ impl Word {
         self.update(Ordering::Release, Bits::left)
     }
 
-    /// A ticket that is outside is gone.
+    /// A ticket that is outside is dropped.
     #[inline]
     pub(super) fn cancel(&self, tier: u32) -> Fast {
         // Release: as in `leave`.
@@ -245,17 +246,17 @@ impl Word {
         self.update(Ordering::AcqRel, Bits::relieved)
     }
 
-    /// Under the lock: whether one more ticket of this tier changes nothing here: it is above the
-    /// open one, or that drains already, and the others are known of.
+    /// Under the lock: whether one more ticket of this tier changes nothing in the word.
+    /// It is above the open tier, or below it while that drains already. MORE is set, SLOW is not.
     pub(super) fn is_unaffected_by(&self, tier: u32) -> bool {
         let bits = self.load();
         let above = tier > bits.tier() || bits.has(DRAIN) && tier != bits.tier();
         above && bits.has(MORE) && !bits.has(SLOW)
     }
 
-    /// Under the lock: the last ticket of the open tier leaves, and this one opens with so many
-    /// tickets, of which one enters or none. What the word said before; `None` if that is not the
-    /// last ticket, or what came of it does not fit.
+    /// Under the lock: the last ticket of the open tier leaves, and the next tier opens.
+    /// That has `count` tickets, of which one enters or none. Returns the value before, or `None`
+    /// if it is not the last ticket, the word changed meanwhile, or the count does not fit.
     pub(super) fn pass_on(&self, tier: u32, count: u64, more: bool, enters: bool) -> Option<Bits> {
         let before = self.load();
         let last = before.inside() == 1 && before.outside() == 0 && !before.has(SLOW);
@@ -265,7 +266,7 @@ impl Word {
         let one_inside = if enters { INSIDE - OUTSIDE } else { 0 };
         let more = if more { MORE } else { 0 };
         let next = ((u64::from(tier) << TIER) | (count * OUTSIDE) | more) + one_inside;
-        // Both: it is a leave, and an enter for the one and for those whom the lock's owner
+        // Both: it is a leave, and an enter for the one ticket and for those that the lock's owner
         // notifies.
         self.0
             .compare_exchange(before.0, next, Ordering::AcqRel, Ordering::Relaxed)
@@ -275,14 +276,15 @@ impl Word {
 
     /// Under the lock: from now on the counts are in the state, and only there.
     pub(super) fn take(&self, tiers: &mut Tiers) {
-        // Acquire: pairs with the Release of `leave`, for those whom the lock's owner lets in.
+        // Acquire: pairs with the Release of `leave`, for the tickets that the lock's owner lets
+        // in.
         let bits = Bits(self.0.fetch_or(SLOW, Ordering::Acquire));
         bits.update(tiers);
     }
 
-    /// Under the lock: the counts are here again, if they fit.
+    /// Under the lock: puts the counts back into the word, if they fit.
     pub(super) fn give(&self, tiers: &Tiers) {
-        // Release: what `take` acquired, and the leave or enter that is now in the state.
+        // Release: passes on what `take` acquired, and the leave or enter that is now in the state.
         self.0.store(Bits::of(tiers).0, Ordering::Release);
     }
 }

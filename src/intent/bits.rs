@@ -1,4 +1,4 @@
-//! What the state word says at one moment, and what it says next.
+//! The value of the state word at one moment, and the values that it changes to.
 //!
 //! ```text
 //!   63    48 47    32 31    16 15         7   6   5   4   3      2      1            0
@@ -7,13 +7,15 @@
 //!  +--------+--------+--------+------------+---+-----+---+------+------+------------+---------+
 //! ```
 //!
-//! Three counts and three bits say how many hold which mode here. SLOW: more may
-//! be held than stands here, and who wants anything looks under the lock. OPEN:
-//! IS and one more mode may be taken in a stripe; whoever wants another shuts first.
+//! Three counts and three bits say how many holders of each mode are counted here. SLOW: more may
+//! be held than is counted here, and every claim looks under the lock. OPEN: IS and one more mode
+//! may be taken in a stripe; a claim for another mode first shuts the stripes.
 //!
-//! Who may change what: held modes and `overtakings` up, whoever takes; held
-//! modes down, whoever releases; all else under the queue's lock. There OPEN is set
-//! where nobody holds another mode, or waits, and so nobody waits while it is set.
+//! Who may change what:
+//! - held modes and `overtakings` up: every claim that takes;
+//! - held modes down: every release;
+//! - everything else: under the queue's lock. OPEN is set there only if nobody waits or holds
+//!   another mode, and so nobody waits while it is set.
 
 use std::fmt;
 
@@ -27,10 +29,10 @@ pub(super) const OPEN: u64 = 1 << 3;
 pub(super) const OVERTAKINGS: u64 = 0xFF80;
 const COUNT: u64 = 0xFFFF;
 
-/// What the word adds for one holder, by mode.
+/// What one holder adds to the word, by mode.
 pub(super) const ONE: [u64; 6] = [1 << 16, 1 << 32, 1 << 48, 1 << 4, 1 << 5, 1 << 6];
 
-/// All that the word has for a mode.
+/// All bits that the word has for a mode.
 const FIELD: [u64; 6] = [
     ONE[0] * COUNT,
     ONE[1] * COUNT,
@@ -40,14 +42,14 @@ const FIELD: [u64; 6] = [
     ONE[5],
 ];
 
-/// What must not be in the word when a mode is taken.
+/// The bits that must be clear when a mode is taken.
 const AGAINST: [u64; 6] = against();
 
-/// What holders leave in the word.
+/// The bits that holders set.
 const HELD: u64 = FIELD[0] | FIELD[1] | FIELD[2] | FIELD[3] | FIELD[4] | FIELD[5];
 
-/// What is in the word if a taker must look closer: beside what is against its mode, somebody who
-/// waits, other places, and a count that is half full.
+/// The bits that send a claim for a mode to `taken_at_closer_look`.
+/// They are those of conflicting modes, waiters and other places, and of its own count half full.
 const CLOSER: [u64; 6] = closer();
 
 const fn closer() -> [u64; 6] {
@@ -74,14 +76,14 @@ const fn against() -> [u64; 6] {
     against
 }
 
-/// What the word said at one moment.
+/// The value of the word at one moment.
 pub(super) type Bits = turnstile::Bits<OVERTAKINGS>;
 
-/// What somebody under the lock asks for.
+/// What is asked for under the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub(super) mode: Mode,
-    /// What it holds in the word, and gives for it.
+    /// The mode that the asker holds in the word, and gives in exchange.
     pub(super) own: Option<Mode>,
     /// The set of modes that others hold outside the word.
     pub(super) elsewhere: u8,
@@ -119,8 +121,8 @@ impl Bits {
         Self(self.0 - own.map_or(0, |own| ONE[own as usize]))
     }
 
-    /// Whether what is asked for can be granted beside all that others hold. Where that is
-    /// not for stripes, they have been shut.
+    /// Whether the mode asked for is compatible with all that others hold.
+    /// If stripes do not take this mode, they have been shut.
     pub(super) fn grants(self, ask: Ask) -> bool {
         self.without(ask.own).admits(ask.mode) && ask.mode.conflicts() & ask.elsewhere == 0
     }
@@ -130,7 +132,7 @@ impl Bits {
             .then(|| self.without(ask.own).held(ask.mode))
     }
 
-    /// With one more holder, who is told where it is counted.
+    /// With one more holder; also returns where it is counted.
     pub(super) fn held(self, mode: Mode) -> (Self, Place) {
         if self.is_full(mode) {
             (Self(self.0 | SLOW), Place::Spill)
@@ -139,8 +141,8 @@ impl Bits {
         }
     }
 
-    /// After a taker that is not in the queue and has not the lock took `mode` for
-    /// `own`, overtaking whoever waits.
+    /// After a claim that is not in the queue took `mode` in exchange for `own`.
+    /// The claim does not hold the lock, and overtook the waiters, if any.
     #[inline]
     pub(super) fn taken(self, mode: Mode, own: Option<Mode>, bypass: Bypass) -> Option<Self> {
         let rest = self.without(own);
@@ -159,14 +161,14 @@ impl Bits {
         if self.0 & (WAITERS | SLOW | OPEN) == 0 {
             return Some(taken);
         }
-        // Stripes are shut, and what a conversion overtakes is seen, under the lock.
+        // Only under the lock are stripes shut, and is it known what a conversion overtakes.
         if self.0 & (SLOW | OPEN) != 0 || own.is_some() {
             return None;
         }
         taken.overtaken(bypass)
     }
 
-    /// Stripes that take IS and `wide` open where nobody holds another mode, or waits.
+    /// With the stripes for IS and `wide` open, if nobody waits or holds another mode.
     pub(super) fn reopened(self, wide: Mode) -> Option<Self> {
         let others = HELD & !(FIELD[Mode::Is as usize] | FIELD[wide as usize]);
         let opens = !self.is_open() && self.0 & (others | WAITERS) == 0;

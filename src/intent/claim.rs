@@ -1,7 +1,7 @@
-//! What those who wait ask for and hold, and where they stand for it.
+//! What waiters ask for and hold, and their order in the queue.
 //!
-//! Requests stand by age. A conversion stands ahead of everybody who waits for
-//! what it holds, whoever came first: they cannot go on before it does.
+//! Requests are ordered by age. A conversion is ahead of every waiter that waits for what it holds,
+//! even if that came first, because that cannot go on before the conversion does.
 
 use std::task::Waker;
 
@@ -11,8 +11,7 @@ use crate::modes::Mode;
 use crate::turnstile::{self, WaitQueue};
 use crate::wait::Ticket;
 
-/// What one in the queue holds meanwhile, and where that is counted: never in a
-/// stripe.
+/// What a waiter holds meanwhile, and where that is counted: never in a stripe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub(super) mode: Mode,
@@ -26,7 +25,7 @@ pub(crate) struct Claim {
     pub(super) own: Option<Own>,
 }
 
-/// How many ask for each mode, and how many of all hold something meanwhile.
+/// How many claims ask for each mode, and how many of all hold something meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
     modes: [u32; Mode::ALL.len()],
@@ -53,7 +52,7 @@ impl turnstile::Claim for Claim {
 }
 
 impl Asks {
-    /// The modes that somebody asks for, as a set.
+    /// The modes that are asked for, as a set.
     pub(super) fn modes(self) -> u8 {
         set_of(
             Mode::ALL
@@ -77,13 +76,13 @@ impl Claim {
         Some(own.mode)
     }
 
-    /// Whether another asks for what this one's own mode conflicts with.
+    /// Whether the mode that this claim holds conflicts with one of those in `asks`.
     fn holds_up(self, asks: u8) -> bool {
         self.own.is_some_and(|own| own.mode.conflicts() & asks != 0)
     }
 }
 
-/// How many hold IS, IX and S where the word does not say so.
+/// How many holders of IS, IX and S are not counted in the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Elsewhere(pub(super) [u64; 3]);
 
@@ -104,8 +103,7 @@ impl Elsewhere {
         set_of(held.map(|(mode, _)| mode))
     }
 
-    /// What was asked for is now counted at `place`, and what was held for it
-    /// nowhere.
+    /// Counts what was asked for at `place`, and no longer counts what was held in exchange.
     pub(super) fn exchanged(&mut self, claim: Claim, place: Place) {
         if let Some(own) = claim.own_in(Place::Spill) {
             self.0[own as usize] -= 1;
@@ -128,7 +126,7 @@ pub(super) fn set_of(modes: impl Iterator<Item = Mode>) -> u8 {
 }
 
 impl Queue {
-    /// What those ask for whom a new one would stand behind, as a set.
+    /// The modes asked for by those claims that would be ahead of a new one, as a set.
     pub(super) fn asked_ahead_of_new(&self, claim: Claim) -> u8 {
         match claim.own {
             None => self.asked().modes(),
@@ -136,7 +134,7 @@ impl Queue {
         }
     }
 
-    /// Those whom a new one would stand behind.
+    /// The claims that would be ahead of a new one.
     fn ahead_of_new(&self, claim: Claim) -> impl Iterator<Item = Claim> {
         let claims = self.iter().map(|(_, other)| other);
         claims.take_while(move |other| !claim.holds_up(other.ask.bit()))
@@ -150,9 +148,9 @@ impl Queue {
         if last {
             return ticket;
         }
-        // Conversions behind `at` that hold what this one waits for, or what one
-        // of those waits for, come along. Who holds up another is ahead of it, so
-        // one pass from the back, where this one is, finds them all.
+        // Conversions behind `at` move along if they hold what this one waits for, or what another
+        // that moves waits for. A conversion is ahead of those it holds up, so one pass from the
+        // back, where this one is, finds them all.
         let mut asks = 0;
         self.move_ahead(at, |other| {
             let comes = asks == 0 || other.holds_up(asks);
@@ -164,8 +162,8 @@ impl Queue {
         ticket
     }
 
-    /// Why this conversion can never be granted: one in the queue waits for what
-    /// it holds, and holds what it asks for.
+    /// Why this conversion can never be granted, if that is so.
+    /// Another one in the queue waits for what this one holds, and holds what this one asks for.
     pub(super) fn deadlock(&self, own: Mode, ask: Mode) -> Option<Deadlock> {
         if !self.asked().has_conversions() {
             return None;

@@ -3,31 +3,31 @@
 use crate::modes::Mode;
 use crate::shown::error_says;
 
-/// The mode cannot be had now, or it is another's turn.
+/// The mode conflicts with a holder, or it is a waiter's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WouldBlock;
 
-/// Two who hold the lock ask for more than the other's mode allows: neither
-/// could go on before the other gave its own back. The one that asked later gets
-/// this, and keeps what it has.
+/// Two guards convert, and each asks for a mode that conflicts with what the other holds.
+/// Neither could go on before the other released. The one that asked later gets this error, and
+/// keeps what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// What this one holds, and keeps.
+    /// The mode that this guard holds, and keeps.
     pub held: Mode,
-    /// What it would have held.
+    /// The mode that it would have held.
     pub asked: Mode,
-    /// What the other holds.
+    /// The mode that the other guard holds.
     pub other_held: Mode,
-    /// What the other waits for.
+    /// The mode that the other guard waits for.
     pub other_asked: Mode,
 }
 
 /// A downgrade to a mode that is not covered by the one held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotWeaker {
-    /// What is held, still.
+    /// The mode that is still held.
     pub held: Mode,
-    /// What was asked for.
+    /// The mode that was asked for.
     pub asked: Mode,
 }
 

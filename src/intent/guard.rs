@@ -1,4 +1,4 @@
-//! What a lock gives out.
+//! The guards of a lock.
 
 use std::ops::Deref;
 use std::task::{Context, Poll};
@@ -13,30 +13,28 @@ use crate::wait::{ClonedWaker, Op, Ticket, Wait, sealed};
 
 /// One mode of an [`IntentLock`], released on drop.
 ///
-/// What was done before the release is visible to whoever is granted a mode that
-/// conflicts with this one. Forgetting the value with [`std::mem::forget`] holds
-/// the mode for ever.
+/// What was done before the release is visible to every later holder of a mode that conflicts with
+/// this one. After [`std::mem::forget`] the mode is held for ever.
 ///
 /// # Cost
 ///
-/// Dropping is one read-modify-write, and if somebody waits for this mode a short
-/// lock, and at most one wake for each that can go on.
+/// Dropping is one read-modify-write. If somebody waits for this mode, it also takes a short lock,
+/// and wakes each waiter that can go on at most once.
 ///
 /// # Panics
 ///
-/// Dropping and a downgrade never do: a waker that they wake and that panics
-/// stops nobody.
+/// Dropping and downgrading never panic: a waker that they wake and that panics stops nobody.
 #[must_use = "the mode is released when this is dropped"]
 pub struct Guard<L: Deref<Target = IntentLock>> {
     lock: L,
     mode: Mode,
     pub(super) place: Place,
-    /// A conversion that waits.
+    /// The ticket of a conversion that waits.
     waiting: Option<Ticket>,
 }
 
 impl<L: Deref<Target = IntentLock>> Guard<L> {
-    /// Of a mode that has just been taken.
+    /// Makes a guard of a mode that has just been taken.
     #[inline]
     pub(super) fn of(lock: L, mode: Mode, place: Place) -> Self {
         Self {
@@ -54,31 +52,31 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         self.mode
     }
 
-    /// The lock that this is of.
+    /// The lock of this guard.
     #[must_use]
     pub fn lock(&self) -> &IntentLock {
         &self.lock
     }
 
-    /// Waits until this guard holds `mode` as well: the
-    /// [join](Mode::join) of that and what it holds, which it keeps meanwhile. A
-    /// guard that covers `mode` already has it at once.
+    /// Waits until this guard holds `mode` as well.
+    /// It then holds the [join](Mode::join) of `mode` and what it held, which it keeps meanwhile.
+    /// If it covers `mode` already, the wait ends at once.
     ///
-    /// A conversion stands ahead of all who wait for what the guard holds, and
-    /// behind all others who wait.
+    /// A conversion is queued ahead of the first waiter for what the guard holds, or at the end if
+    /// there is none.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the wait leaves the line; the guard holds what it held.
+    /// Dropping the wait leaves the queue; the guard holds what it held.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`] at once if another guard waits for its own conversion until
-    /// this one is gone, and this one could not be converted before the other is.
-    /// The guard holds what it held; dropping it lets the other go on.
+    /// [`Deadlock`] at once if the conversion of another guard waits until this guard is gone, and
+    /// this conversion would wait until the other guard is gone. The guard holds what it held;
+    /// dropping it lets the other go on.
     ///
-    /// A guard that waits for another of the same thread is not found out: the
-    /// lock does not know who owns its guards.
+    /// A guard that waits for another guard of the same thread is not detected: the lock does not
+    /// know who owns its guards.
     ///
     /// ```
     /// use conversant::intent::IntentLock;
@@ -99,12 +97,12 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         Wait::new(Convert { guard: self, asked })
     }
 
-    /// [`convert`](Self::convert) if that can be had now, by the same rule of
-    /// overtaking as everybody.
+    /// [`convert`](Self::convert), if that is possible now.
+    /// It overtakes waiters by the same rule as every caller.
     ///
     /// # Errors
     ///
-    /// If not; the guard holds what it held.
+    /// If that is not possible now; the guard holds what it held.
     pub fn try_convert(&mut self, mode: Mode) -> Result<(), WouldBlock> {
         self.cancel_conversion();
         let asked = self.mode.join(mode);
@@ -117,7 +115,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         }
     }
 
-    /// Keeps the weaker `mode` alone. Whoever can go on beside it does.
+    /// Keeps only the weaker `mode`. Every waiter that can go on beside it does.
     ///
     /// # Errors
     ///
@@ -174,8 +172,8 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         self.lock.serve_queue(session);
     }
 
-    /// Looks exactly, and with a cloned waker waits if there is nothing. Where what it
-    /// holds is counted may change even then.
+    /// Tries a conversion under the queue's lock; with a cloned waker it waits if that fails.
+    /// The place where the guard's own mode is counted may change even then.
     #[cold]
     fn convert_exactly(
         &mut self,
@@ -196,7 +194,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         admission
     }
 
-    /// True if it holds `asked` already, or could have it by one exchange.
+    /// Returns true if it holds `asked` already, or could take it by one compare-and-swap.
     #[inline]
     fn convert_now(&mut self, asked: Mode) -> bool {
         if asked == self.mode {
@@ -211,7 +209,7 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         taken
     }
 
-    /// Gives a conversion up that waits.
+    /// Cancels a conversion that waits.
     #[inline]
     pub(super) fn cancel_conversion(&mut self) {
         if let Some(ticket) = self.waiting.take() {
@@ -236,7 +234,7 @@ impl<L: Deref<Target = IntentLock>> Drop for Guard<L> {
 
 shows!([L: Deref<Target = IntentLock>] Guard<L>, |this| mode: this.mode);
 
-/// A wait of a guard for a stronger mode: what [`Guard::convert`] waits with.
+/// The operation that [`Guard::convert`] waits for: a stronger mode for a guard.
 #[derive(Debug)]
 pub struct Convert<'a, L: Deref<Target = IntentLock>> {
     pub(super) guard: &'a mut Guard<L>,
@@ -260,7 +258,7 @@ impl<L: Deref<Target = IntentLock> + Unpin> Op for Convert<'_, L> {
             Admission::Refused(deadlock) => Poll::Ready(Err(deadlock)),
             Admission::NotNow => {
                 if !waited {
-                    // Who came along to the front may go on now.
+                    // Conversions that moved ahead with this one may go on now.
                     guard.lock().serve();
                 }
                 Poll::Pending

@@ -1,5 +1,4 @@
-//! Holding a lock without a borrow of it: guards that have what leads to the lock, and holds
-//! without any guard.
+//! Holding a lock without a borrow of it: by guards that own a handle, and without any guard.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,11 +9,10 @@ use crate::modes::Mode;
 use crate::turnstile::Request;
 use crate::wait::{Op, Wait};
 
-/// A mode of an [`IntentLock`] that is held without a guard: for one that is kept where no
-/// reference to its lock can be. [`Guard::into_held`] makes it, [`into_guard`](Self::into_guard)
-/// makes a guard of it again.
+/// A mode of an [`IntentLock`] held without a guard, where no reference to the lock can be kept.
+/// [`Guard::into_held`] makes it; [`into_guard`](Self::into_guard) makes a guard of it again.
 ///
-/// Dropping it releases nothing: the mode is held for ever then.
+/// Dropping it releases nothing: the mode is then held for ever.
 #[must_use = "the mode is held for ever if this is dropped"]
 pub struct Held {
     mode: Mode,
@@ -30,12 +28,13 @@ impl Held {
         self.mode
     }
 
-    /// A guard of this, which releases it.
+    /// Turns this into a guard again, which releases the mode on drop.
     ///
     /// # Errors
     ///
-    /// Hands this back if `lock` is another than that which is held, or was moved meanwhile. It is
-    /// known by its address: if that lock has been dropped, another that lies there is taken for it.
+    /// Hands this value back if `lock` is not the lock of this mode, or was moved meanwhile. The
+    /// lock is recognized by its address: if it has been dropped, another one at the same address
+    /// is taken for it.
     pub fn into_guard<L: Deref<Target = IntentLock>>(self, lock: L) -> Result<Guard<L>, Self> {
         if self.of != address(&lock) {
             return Err(self);
@@ -51,7 +50,7 @@ impl fmt::Debug for Held {
 }
 
 impl<L: Deref<Target = IntentLock>> Guard<L> {
-    /// Gives the guard up, and not its mode. A conversion that waits is given up.
+    /// Gives up the guard, but keeps its mode. A conversion that waits is cancelled.
     ///
     /// ```
     /// use conversant::intent::IntentLock;
@@ -78,8 +77,8 @@ fn address(lock: &IntentLock) -> usize {
 }
 
 impl IntentLock {
-    /// [`lock`](Self::lock), for a wait and a guard that have what leads to the lock: an
-    /// `Arc` of it, or a type of yours that derefs to it, always to the same.
+    /// [`lock`](Self::lock) through a handle that the wait and the guard own.
+    /// The handle is an `Arc` of the lock, or a type of yours that always derefs to the same one.
     ///
     /// ```
     /// use conversant::intent::IntentLock;
@@ -114,12 +113,12 @@ impl IntentLock {
         Wait::new(Request::new(lock, Claim::of(mode)))
     }
 
-    /// [`try_lock`](Self::try_lock) for a guard that has what leads to the lock; see
-    /// [`lock_owned`](Self::lock_owned).
+    /// [`try_lock`](Self::try_lock) through a handle that the guard owns.
+    /// See [`lock_owned`](Self::lock_owned).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`try_lock`](Self::try_lock).
     #[inline]
     pub fn try_lock_owned<L: Deref<Target = Self>>(
         lock: L,

@@ -1,10 +1,9 @@
-//! Loom models of the lock: at most three threads with main. `explore` prints
-//! the bound of preemptions of each (none: every interleaving) and how many
-//! interleavings there were. A lost wake-up shows as a deadlock, which loom
-//! reports.
+//! Loom models of the lock, of at most three threads with main.
+//! `explore` prints the bound of preemptions of each model (none: every interleaving) and the
+//! number of interleavings. A lost wake-up shows as a deadlock, which loom reports.
 //!
-//! Not modelled: the looks of a thread before it stands in line, which change
-//! nothing; more than one stripe; and a deadline passes at once (`sync`).
+//! Not modelled: the retries of a thread before it enters the queue, which change nothing; more
+//! than one stripe; and deadlines, which pass at once (`sync`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,7 +25,7 @@ fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Nobody waits, nobody has anything, and the state says the same.
+/// Nobody waits, nobody holds a mode, and the state says the same.
 fn is_idle(lock: &IntentLock) {
     let snapshot = lock.snapshot();
     assert_eq!(snapshot.held, [0; 6]);
@@ -34,14 +33,13 @@ fn is_idle(lock: &IntentLock) {
     assert!(!lock.word.load().has_waiters());
 }
 
-/// Adds one under a mode that excludes all others who do. Relaxed: only the lock
-/// orders it.
+/// Adds one under a mode that excludes all others that add. Relaxed: only the lock orders them.
 fn add(sum: &AtomicUsize) {
     let before = sum.load(Ordering::Relaxed);
     sum.store(before + 1, Ordering::Relaxed);
 }
 
-/// Each adds one under X; all of it is seen.
+/// Each thread adds one under X; all additions are seen.
 fn exclusive_sum(lock: &Arc<IntentLock>, modes: [Mode; 2], mine: Mode) {
     let sum = Arc::new(AtomicUsize::new(0));
     let others = modes.map(|mode| {
@@ -69,7 +67,7 @@ fn excludes_and_publishes() {
     });
 }
 
-/// Nothing is passed by, and everything is handed over.
+/// Nobody is overtaken, and everything is handed over.
 #[test]
 fn hand_over() {
     explore("intent_hand_over", Some(3), || {
@@ -81,7 +79,7 @@ fn s_s_ix_with_cancel(name: &str, bypass: u32, preemptions: Option<usize>) {
     explore(name, preemptions, move || {
         let lock = lock(None, bypass);
         let first = IntentLock::try_lock_owned(lock.clone(), Mode::S).unwrap();
-        // IX waits for S, and S for IX if nobody may be overtaken.
+        // IX waits for S, and a later S waits for IX if nobody may be overtaken.
         let mut fickle = lock.lock(Mode::Ix);
         assert!(poll(&mut fickle).is_pending());
         let second = lock.clone();
@@ -104,7 +102,7 @@ fn s_s_ix_cancel_strict() {
     s_s_ix_with_cancel("intent_s_s_ix_cancel_strict", 0, Some(3));
 }
 
-/// S stays: only the cancel can let the second S go on.
+/// The first S stays: only the cancel can let the second S go on.
 #[test]
 fn cancel_serves() {
     explore("intent_cancel_serves", None, || {
@@ -121,7 +119,7 @@ fn cancel_serves() {
     });
 }
 
-/// A wait that times out, against a release and one that waits on.
+/// A wait that times out races a release and another wait, which goes on.
 #[test]
 fn timeout_races_grant() {
     explore("intent_timeout_races_grant", Some(3), || {
@@ -141,8 +139,8 @@ fn timeout_races_grant() {
     });
 }
 
-/// One told looks while others overtake it: UNNOTIFIED must be left in the very word
-/// that had the conflict.
+/// A notified waiter retries while others overtake it.
+/// UNNOTIFIED must be set by the compare-and-swap that saw the conflict.
 #[test]
 fn looked_in_vain() {
     explore("intent_looked_in_vain", Some(4), || {
@@ -159,7 +157,7 @@ fn looked_in_vain() {
     });
 }
 
-/// A conversion waits for a reader that leaves, with a reader behind it.
+/// A conversion waits for a reader that releases, with another reader behind it.
 #[test]
 fn conversion_against_release() {
     explore("intent_conversion_against_release", Some(3), || {
@@ -178,8 +176,8 @@ fn conversion_against_release() {
     });
 }
 
-/// Two readers that both want to change: one is refused, and the other goes on
-/// when that one leaves.
+/// Two readers both convert to change.
+/// One is refused, and the other goes on when that one releases.
 #[test]
 fn conversion_against_conversion() {
     explore("intent_conversion_against_conversion", Some(3), || {
@@ -211,7 +209,7 @@ fn conversion_against_conversion() {
     });
 }
 
-/// One that waits and is not polled is overtaken once, whoever tries.
+/// A waiter that is not polled is overtaken once, whichever threads try.
 #[test]
 fn overtaken_up_to_the_bound() {
     explore("intent_overtaken_up_to_the_bound", Some(3), || {
@@ -235,8 +233,8 @@ fn overtaken_up_to_the_bound() {
     });
 }
 
-/// Both handshake fences: IX in its stripe and X in the word must not miss each
-/// other. And what is done under one is seen under the other.
+/// Both handshake fences: IX in its stripe and X in the word must not miss each other.
+/// And what is done under one of the two is seen under the other.
 #[test]
 fn striped_weak_against_strong() {
     explore("intent_striped_weak_against_strong", Some(3), || {
@@ -251,7 +249,7 @@ fn striped_weak_against_strong() {
         let guard = lock.lock(Mode::X).wait();
         add(&sum);
         drop(guard);
-        // Opens the stripes again: who enters one then sees what was done under X.
+        // This opens the stripes again: a claim that enters one then sees what was done under X.
         drop(lock.lock(Mode::Ix).wait());
         weak.join().unwrap();
         assert_eq!(sum.load(Ordering::Relaxed), 2);
@@ -259,8 +257,8 @@ fn striped_weak_against_strong() {
     });
 }
 
-/// The same without anybody who waits, in every interleaving: one takes `weak` in a stripe, one
-/// `strong` in the word.
+/// The same without waiters, in every interleaving.
+/// One thread takes `weak` in a stripe, the other `strong` in the word.
 fn handshake(name: &str, lock: fn() -> IntentLock, weak: Mode, strong: Mode) {
     explore(name, None, move || {
         let lock = Arc::new(lock());
@@ -297,7 +295,7 @@ fn striped_handshake_of_readers() {
     );
 }
 
-/// IX leaves its stripe while X and S wait for it: the mark is seen.
+/// IX leaves its stripe while X and S wait for that: the mark is seen.
 #[test]
 fn striped_leave_serves() {
     explore("intent_striped_leave_serves", Some(3), || {
@@ -313,7 +311,7 @@ fn striped_leave_serves() {
     });
 }
 
-/// A holder in a stripe converts while another wants it all.
+/// A holder in a stripe converts while another thread waits for S.
 #[test]
 fn striped_conversion() {
     explore("intent_striped_conversion", Some(3), || {

@@ -1,13 +1,10 @@
-//! What the lock tells its turnstile: who may take, where one waits, who is
-//! notified.
+//! What the lock tells its turnstile: who may take, where a claim is queued, who is notified.
 //!
-//! Whoever can go on beside all that is held, all that those ahead of it were
-//! notified of, and all that those ahead of it still wait for, is notified. Before
-//! a pass over the queue UNNOTIFIED is set, so that no release in between goes by;
-//! after it that is cleared if all who were not notified conflict with somebody
-//! ahead of them who was, or, by way of others, wait for one who does: nothing but
-//! its leaving the queue lets them go on, and then UNNOTIFIED is set again or the
-//! queue served.
+//! A waiter is notified if it conflicts with nothing that is held, and with no claim ahead of it,
+//! notified or waiting. Before a pass over the queue UNNOTIFIED is set, so that every release
+//! during the pass serves. After the pass it is cleared if every waiter that was not notified
+//! conflicts with a notified one ahead, directly or by way of others. Such a waiter can go on only
+//! when that one leaves the queue, and then UNNOTIFIED is set again or the queue is served.
 
 use std::ops::Deref;
 use std::task::Waker;
@@ -22,19 +19,19 @@ use crate::modes::{Mode, modes_in};
 use crate::turnstile::{Admission, AdmissionOf, Turnstile};
 use crate::wait::{Guarded, SELDOM, Ticket, WakeBatch, back_off};
 
-/// What those further ahead in a pass mean to those behind.
+/// What a pass over the queue must know of the claims that it has passed.
 #[derive(Default)]
 struct Ahead {
-    /// What they ask for.
+    /// The modes that they ask for.
     asks: u8,
-    /// What those ask for who will look, or wait for those.
+    /// The modes of those that are notified, or conflict with one of these ahead of them.
     covered: u8,
-    /// Somebody waits for nothing but a release.
+    /// Some claim waits for nothing but a release.
     unnotified: bool,
 }
 
 impl Ahead {
-    /// After those who have all been notified.
+    /// After claims that have all been notified.
     fn of_notified(asks: u8) -> Self {
         Self {
             asks,
@@ -53,8 +50,8 @@ impl Ahead {
         self.asks |= bit;
     }
 
-    /// Nobody behind can be notified, and what must be known of it is; `could`:
-    /// what those ask for, of all, who are not kept by what is held.
+    /// Whether the pass can end: no claim behind can be notified, and `unnotified` is final.
+    /// `could` is the set of modes asked for that what is held allows.
     fn keeps_all(&self, could: u8) -> bool {
         let all_covered = self.covered & Mode::X.bit() != 0;
         let mut could = modes_in(could);
@@ -66,7 +63,7 @@ impl Turnstile for IntentLock {
     type Claim = Claim;
     type Grant = Place;
     type Refusal = Deadlock;
-    /// The holders for whom there is no room in the word.
+    /// The holders that do not fit in the word.
     type State = Elsewhere;
     type Output<L: Deref<Target = Self>> = Guard<L>;
 
@@ -101,14 +98,14 @@ impl Turnstile for IntentLock {
     }
 
     fn insist(&self, claim: Claim) -> Option<Place> {
-        // It may conflict with nothing, and the lock must only be asked.
+        // The claim may conflict with nothing, and yet need the lock.
         let bits = self.word.load();
         let asked = bits.is_open() || bits.is_slow();
         let place = asked.then(|| self.take_exactly(claim.ask)).flatten();
         place.or_else(|| back_off(SELDOM, || !self.is_shut(), || self.take_now(claim)))
     }
 
-    /// Where a conversion is counted may change even if there is nothing for it.
+    /// The place where a conversion is counted may change even if it is not granted.
     fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {
         self.move_out_of_stripe(&mut queue.state, claim);
         if waits
@@ -164,7 +161,7 @@ impl Turnstile for IntentLock {
     }
 
     fn prepare(&self, queue: &Queue) {
-        // Also where nobody waits: SLOW is cleared.
+        // Even if nobody waits: SLOW is cleared.
         let _ = self.elsewhere(queue.state);
         if !queue.is_empty() {
             self.word.some_unnotified();
@@ -196,8 +193,8 @@ impl Turnstile for IntentLock {
 }
 
 impl IntentLock {
-    /// What those in the queue ask for who are not kept by what is held. What is
-    /// released since has the queue served again.
+    /// The modes asked for in the queue that what is held allows.
+    /// A release after this call has the queue served again.
     fn could_go_on(&self, queue: &Queue) -> u8 {
         let asked = queue.asked();
         if asked.has_conversions() {
@@ -208,9 +205,9 @@ impl IntentLock {
         set_of(modes_in(asked.modes()).filter(fits))
     }
 
-    /// Of `those`, who come after `ahead`: who is to be notified, at most `room`;
-    /// whether none is left whom a release could let go on; whether some had no
-    /// room.
+    /// Finds the claims to notify among `those`, which come after `ahead`.
+    /// Returns these, at most `room`; whether no claim is left that a release could let go on; and
+    /// whether some had no room.
     fn due(
         &self,
         queue: &Queue,
@@ -255,7 +252,7 @@ impl IntentLock {
         Admission::Granted(place)
     }
 
-    /// What is held elsewhere belongs to what one asks the word for.
+    /// What a claim asks the word for, with what is held elsewhere.
     fn ask(&self, spill: Elsewhere, claim: Claim) -> Ask {
         Ask {
             mode: claim.ask,
@@ -264,8 +261,8 @@ impl IntentLock {
         }
     }
 
-    /// What is held and does not stand in the word. It becomes only less while
-    /// the lock is held, and what is in a stripe serves the queue when it leaves.
+    /// What is held outside the word. It only becomes less while the queue's lock is held, and a
+    /// holder that leaves a stripe serves the queue.
     fn elsewhere(&self, spill: Elsewhere) -> Elsewhere {
         if !self.word.load().is_slow() {
             return Elsewhere::default();
@@ -280,16 +277,16 @@ impl IntentLock {
         elsewhere
     }
 
-    /// Opens the stripes, if nobody holds or wants what they do not take.
+    /// Opens the stripes, if nobody holds or wants a mode that they do not take.
     fn reopen(&self, stripes: &Stripes, spill: Elsewhere) {
         if spill.is_empty() {
             self.word.reopen(stripes.wide());
         }
     }
 
-    /// A conversion is counted in the word. Nobody gets between the two counts
-    /// who minds: while one is in a stripe, the word is open or slow, and who
-    /// wants what stripes do not take needs the lock.
+    /// Counts a conversion in the word instead of its stripe. No conflicting claim gets between the
+    /// two counts: while anybody is in a stripe, the word is open or slow, and a claim for a mode
+    /// that stripes do not take needs the lock.
     fn move_out_of_stripe(&self, spill: &mut Elsewhere, claim: &mut Claim) {
         let (Some(own), Some(stripes)) = (&mut claim.own, &self.stripes.0) else {
             return;
@@ -299,7 +296,7 @@ impl IntentLock {
         };
         own.place = self.word.count_in(own.mode, None);
         spill.counted(own.mode, own.place);
-        // Who waits for it to leave waits for the word now.
+        // A claim that waits for it to leave the stripe waits for the word now.
         let _ = stripes.leave(stripe, own.mode);
     }
 }

@@ -7,32 +7,32 @@ use super::IntentLock;
 use super::bits::Bits;
 use super::claim::{Claim, Queue};
 
-/// A lock at one moment. What is held in stripes is read one by one, so that of
-/// IS and IX a few may be counted that never were there together.
+/// A lock at one moment.
+/// Stripes are read one by one, so a few of their holders may be counted that never held together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// How many hold each mode, in the order of [`Mode::ALL`].
     pub held: [u64; 6],
-    /// How many times in a row the first in line has been overtaken.
+    /// How many times in a row the front of the queue has been overtaken.
     pub overtakings: u32,
-    /// Who waits, in the order in which they are served.
+    /// The waiters, in the order in which they are served.
     pub waiters: Vec<Waiter>,
 }
 
-/// How much there is of what. See [`IntentLock::counts`].
+/// How many holders and waiters there are. See [`IntentLock::counts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// How many hold each mode, in the order of [`Mode::ALL`].
     pub held: [u64; 6],
-    /// Those who wait; one that was handed its mode is told, and has not looked.
+    /// The waiters; one that was handed its mode counts as notified until it collects it.
     pub locks: WaitCounts,
 }
 
-/// One who waits.
+/// One waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -41,7 +41,7 @@ pub struct Waiter {
     pub asked: Mode,
     /// What it holds meanwhile, if it converts.
     pub held: Option<Mode>,
-    /// What it has been told.
+    /// Whether it was notified or handed its mode.
     pub state: WaiterState,
 }
 
@@ -54,8 +54,8 @@ impl Snapshot {
 }
 
 impl IntentLock {
-    /// How many hold it and how many wait, without a list of them: a step for each
-    /// stripe. Takes the lock of those who wait.
+    /// How many hold the lock and how many wait, without a list of them. Takes the queue's lock.
+    /// Takes a step for each stripe, and for each waiter that has not collected what it was handed.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let queue = self.queue.lock();
@@ -65,9 +65,9 @@ impl IntentLock {
         }
     }
 
-    /// The lock at this moment, with those who wait. Holds up those who wait, or
-    /// begin to, for as long as it takes to list them; taking and releasing while
-    /// nobody waits it does not.
+    /// The lock at this moment, with its waiters.
+    /// Holds up waiters, and callers that begin to wait, for as long as it takes to list the
+    /// waiters. It does not hold up taking and releasing while nobody waits.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let queue = self.queue.lock();

@@ -16,7 +16,7 @@ use super::word::Word;
 use crate::modes::Mode;
 use crate::wait::{Op, Wait};
 
-/// One that so many have in a mode.
+/// A lock with this many holders of a mode.
 fn with_held(mode: Mode, count: u64) -> IntentLock {
     let mut lock = IntentLock::new();
     let held = count * ONE[mode as usize];

@@ -1,11 +1,9 @@
-//! The state word: changed by read-modify-writes alone, from one value of `bits`
-//! to another.
+//! The state word: changed only by read-modify-writes, from one value of `bits` to another.
 //!
-//! Memory ordering: a release, also that of a downgrade, is Release and pairs
-//! with the Acquire of every take, by whomever and for whomever. All writes are
-//! read-modify-writes, so the release sequence of each reaches to the takes that
-//! follow. The flags are acted on under the lock, or only hint at it; OPEN has
-//! its argument in `stripes`.
+//! Memory ordering: a release, even by a downgrade, is Release and pairs with the Acquire of every
+//! take, by any thread and for any claim. All writes are read-modify-writes, so the release
+//! sequence of each reaches the takes that follow it. The flags are acted on under the lock, or are
+//! only hints; the argument for OPEN is in `stripes`.
 
 use super::Place;
 use super::bits::{Ask, Bits, ONE, OPEN, OVERTAKINGS, SLOW};
@@ -17,16 +15,16 @@ use crate::turnstile::{self, Released};
 pub(super) type Word = turnstile::Word<OVERTAKINGS>;
 
 impl Word {
-    /// Whether the stripes are open, seen by one who is in one.
+    /// Whether the stripes are still open; the caller has counted itself in one.
     #[inline]
     pub(super) fn is_open_still(&self) -> bool {
-        // SeqCst: w2 of `stripes`, after w1. As an Acquire it pairs with the
-        // Release of what was released before they opened.
+        // SeqCst: w2 of `stripes`, after w1. As an Acquire it pairs with the Release of what was
+        // released before the stripes opened.
         Bits::new(self.bits.load(Ordering::SeqCst)).is_open()
     }
 
-    /// Takes `mode`, in exchange for `own`, for somebody who is not in the queue and
-    /// has not the lock, and has seen the word like this.
+    /// Takes `mode`, in exchange for `own`, for a claim that is not in the queue.
+    /// The caller does not hold the lock, and has read `now` from the word.
     #[inline]
     #[must_use]
     pub(super) fn take(&self, now: Bits, mode: Mode, own: Option<Mode>) -> bool {
@@ -45,7 +43,7 @@ impl Word {
         Bits::new(before).after_release(self.bypass)
     }
 
-    /// Gives `from` back for the weaker `to`, if that fits in the word.
+    /// Exchanges `from` for the weaker `to`, if that fits in the word.
     pub(super) fn weaken(&self, from: Mode, to: Mode) -> Option<Released> {
         // Release: as in `release`.
         let before = self.update(Ordering::Release, |bits| {
@@ -55,9 +53,8 @@ impl Word {
         before.map(|bits| bits.after_release(self.bypass))
     }
 
-    /// Under the lock: takes for one who is not in the queue, and who overtakes
-    /// somebody there or not; or leaves WAITERS in the very word that would not
-    /// have it, if it is to wait.
+    /// Under the lock: takes for a claim that is not in the queue. `overtakes`: a waiter is passed.
+    /// If that fails and the claim `waits`, sets WAITERS by the compare-and-swap that saw it.
     #[must_use]
     pub(super) fn enter(&self, ask: Ask, overtakes: bool, waits: bool) -> Option<Place> {
         let mut taken = None;
@@ -80,10 +77,10 @@ impl Word {
         taken
     }
 
-    /// Under the lock: takes for one in the queue that `is_next`, with nobody ahead
-    /// that it conflicts with, or leaves UNNOTIFIED in the very word that would not
-    /// have it: the next release tells it. For those behind one that takes
-    /// UNNOTIFIED is set, too. `is_next` is only asked if the word has it.
+    /// Under the lock: takes for a claim in the queue that conflicts with nobody ahead (`is_next`).
+    /// If that fails, sets UNNOTIFIED by the compare-and-swap that saw it: the next release
+    /// notifies the waiter. A take also sets UNNOTIFIED, for those behind. `is_next` is called only
+    /// if the word allows the take.
     #[must_use]
     pub(super) fn take_queued(
         &self,
@@ -107,7 +104,7 @@ impl Word {
         taken
     }
 
-    /// Under the lock: takes for the front, the only one in the queue or not.
+    /// Under the lock: takes for the front; `only`: nobody else is in the queue.
     #[must_use]
     pub(super) fn hand_over(&self, ask: Ask, only: bool) -> Option<Place> {
         let mut taken = None;
@@ -120,11 +117,11 @@ impl Word {
         taken
     }
 
-    /// Under the lock: counts one here, or nowhere if there is no room, who
-    /// holds that mode already, in exchange for what it has here.
+    /// Under the lock: counts a holder of `mode` here, in exchange for what it has here.
+    /// It holds that mode already. If there is no room, it is counted nowhere.
     pub(super) fn count_in(&self, mode: Mode, instead_of: Option<Mode>) -> Place {
         let mut place = Place::Word;
-        // Release: what a handed over conversion gives back is a release.
+        // Release: a conversion that puts back what it was handed releases it.
         let _ = self.update(Ordering::Release, |bits| {
             let (next, at) = bits.without(instead_of).held(mode);
             place = at;
@@ -133,27 +130,27 @@ impl Word {
         place
     }
 
-    /// Under the lock: shuts the stripes; false if they are shut.
+    /// Under the lock: shuts the stripes; false if they are shut already.
     #[must_use]
     pub(super) fn shut(&self) -> bool {
-        // Relaxed: the fence that follows orders it; see `stripes`.
+        // Relaxed: the fence that follows orders this; see `stripes`.
         let shut = self.update(Ordering::Relaxed, |bits| {
             bits.is_open().then_some(Bits::new(bits.0 & !OPEN | SLOW))
         });
         shut.is_some()
     }
 
-    /// Under the lock, where nothing has spilled: opens the stripes if nobody
-    /// holds or wants another mode than IS and `wide`.
+    /// Under the lock, where nothing has spilled: opens the stripes, if possible.
+    /// That is if nobody waits or holds another mode than IS and `wide`.
     pub(super) fn reopen(&self, wide: Mode) {
         // Release: as in `all_here`.
         let _ = self.update(Ordering::Release, |bits| bits.reopened(wide));
     }
 
-    /// Under the lock: all that is held stands here again.
+    /// Under the lock: all that is held is counted here again.
     pub(super) fn all_here(&self) {
-        // Release: hands on what those released who were found gone, to takers
-        // who find SLOW cleared and do not look there themselves.
+        // Release: passes on the releases of the holders that were found gone, to claims that find
+        // SLOW cleared and do not check there themselves.
         self.bits.fetch_and(!SLOW, Ordering::Release);
     }
 }

@@ -5,12 +5,12 @@ use crate::shown::error_says;
 /// Why permits were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcquireError {
-    /// Too few are free, or those that are belong to somebody who waits. Of a
-    /// [`try_acquire`](super::Semaphore::try_acquire) only: a wait waits.
+    /// Too few permits are free, or a waiter has a right to those that are.
+    /// Only [`try_acquire`](super::Semaphore::try_acquire) returns this: a wait goes on.
     NoPermits,
     /// The semaphore is closed.
     Closed,
-    /// More was asked for than the limit; it would wait until the limit rises.
+    /// More permits than the limit were asked for: the request would wait until the limit rises.
     AboveLimit,
 }
 

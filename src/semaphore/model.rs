@@ -1,10 +1,9 @@
-//! Loom models of the semaphore: at most three threads with main. `explore`
-//! prints the bound of preemptions of each (none: every interleaving) and how
-//! many interleavings there were. A lost wake-up shows as a deadlock, which loom
-//! reports.
+//! Loom models of the semaphore, of at most three threads with main.
+//! `explore` prints the bound of preemptions of each model (none: every interleaving) and the
+//! number of interleavings. A lost wake-up shows as a deadlock, which loom reports.
 //!
-//! Not modelled: the looks of a thread before it stands in line and while it
-//! watches, which change nothing; and a deadline passes at once (`sync`).
+//! Not modelled: the retries of a thread before it enters the queue, and its watching, which change
+//! nothing; and deadlines, which pass at once (`sync`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,7 +29,7 @@ fn take(semaphore: &Semaphore, count: u32) -> bool {
     semaphore.try_acquire(count).map(Permit::pass_on).is_ok()
 }
 
-/// Nobody waits, nobody has anything, and the state says the same.
+/// Nobody waits, nobody holds a permit, and the state says the same.
 fn is_idle(semaphore: &Semaphore, limit: u32) {
     let snapshot = semaphore.snapshot();
     assert_eq!(snapshot.waiters.len(), 0);
@@ -40,7 +39,7 @@ fn is_idle(semaphore: &Semaphore, limit: u32) {
     assert!(!semaphore.word.load().has_waiters());
 }
 
-/// Adds one under a permit. Relaxed: only the semaphore orders it.
+/// Adds one under a permit. Relaxed: only the semaphore orders the additions.
 fn add(sum: &AtomicUsize) {
     let before = sum.load(Ordering::Relaxed);
     sum.store(before + 1, Ordering::Relaxed);
@@ -89,8 +88,8 @@ fn first_wait_races_first_release() {
     });
 }
 
-/// The one told looks while another overtakes it, again and again: the mark must
-/// be cleared in the very word in which there was nothing.
+/// A notified waiter retries while another thread overtakes it, again and again.
+/// The mark must be cleared by the compare-and-swap that found nothing.
 #[test]
 fn looked_in_vain() {
     explore("semaphore_looked_in_vain", Some(4), || {
@@ -107,8 +106,7 @@ fn looked_in_vain() {
     });
 }
 
-/// One that waits and is not polled is overtaken once, whoever tries and
-/// whenever.
+/// A waiter that is not polled is overtaken once, whichever threads try and whenever.
 #[test]
 fn overtaken_up_to_the_bound() {
     explore("semaphore_overtaken_up_to_the_bound", Some(3), || {
@@ -134,7 +132,7 @@ fn overtaken_up_to_the_bound() {
     });
 }
 
-/// At the bound every release hands over, and every taker queues.
+/// At the bound every release hands over, and every claim is queued.
 #[test]
 fn hand_over() {
     explore("semaphore_hand_over", Some(3), || {
@@ -154,7 +152,7 @@ fn hand_over() {
     });
 }
 
-/// What was handed to one that goes away goes to the next.
+/// What was handed to a waiter that is dropped goes to the next.
 #[test]
 fn hand_over_races_cancel() {
     explore("semaphore_hand_over_races_cancel", Some(4), || {
@@ -172,8 +170,8 @@ fn hand_over_races_cancel() {
     });
 }
 
-/// The front asks for more than there is, the next for less: when the front goes
-/// nothing is given back, and yet the next must go on.
+/// The front asks for more than there is, the next waiter for less.
+/// When the front is cancelled nothing is released, and yet the next must go on.
 #[test]
 fn large_front_cancelled() {
     explore("semaphore_large_front_cancelled", None, || {
@@ -209,7 +207,7 @@ fn timeout_races_grant() {
     });
 }
 
-/// Two give-backs of one each, for one who asks for both and one for one.
+/// Two releases of one permit each; one waiter asks for both, another for one.
 #[test]
 fn two_sizes() {
     explore("semaphore_two_sizes", Some(2), || {
@@ -231,7 +229,7 @@ fn two_sizes() {
     });
 }
 
-/// The limit falls below what one waits for, who fails, and another goes on.
+/// The limit falls below what a waiter asks for, which fails; another goes on.
 #[test]
 fn lower() {
     explore("semaphore_lower", Some(3), || {
@@ -250,7 +248,7 @@ fn lower() {
     });
 }
 
-/// A debt, and a rise that pays it and frees one more.
+/// A debt, and a rise of the limit that pays it and frees one more permit.
 #[test]
 fn lower_and_raise() {
     explore("semaphore_lower_and_raise", None, || {
@@ -263,7 +261,7 @@ fn lower_and_raise() {
             other.set_limit(1).unwrap();
             other.set_limit(3).unwrap();
         });
-        // Nothing but the rise can let it go on.
+        // Only the rise can let it go on.
         waiter.join().unwrap();
         other.join().unwrap();
         drop(both);
@@ -271,8 +269,8 @@ fn lower_and_raise() {
     });
 }
 
-/// One takes past the limit what one who waits has a right to, and releases it
-/// without a permit: the other gets it then, if it had not before.
+/// A thread takes past the limit what a waiter has a right to, and releases it without a permit.
+/// The waiter gets it then, if it had not got it before.
 #[test]
 fn past_races_a_waiter() {
     explore("semaphore_past_races_a_waiter", Some(4), || {

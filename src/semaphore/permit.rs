@@ -1,4 +1,4 @@
-//! What a semaphore gives out.
+//! The permits of a semaphore.
 
 use crate::shown::shows;
 use std::fmt;
@@ -6,32 +6,30 @@ use std::ops::Deref;
 
 use super::Semaphore;
 
-/// A number of permits of one [`Semaphore`], given back on drop.
+/// A number of permits of one [`Semaphore`], released on drop.
 ///
-/// What was done before a permit was given back is visible to whoever gets it
-/// next. Forgetting the value with [`std::mem::forget`] keeps the permits out
-/// for ever; see [`forget`](Self::forget) and [`into_held`](Self::into_held) for what is
-/// usually meant.
+/// What was done before a permit was released is visible to its next holder. After
+/// [`std::mem::forget`] the permits are never released; [`forget`](Self::forget) or
+/// [`into_held`](Self::into_held) is usually what you want.
 ///
 /// # Cost
 ///
-/// Dropping is one read-modify-write of the semaphore's word, and if somebody
-/// waits a short lock, and at most one wake for each waiter that can go on.
+/// Dropping is one read-modify-write of the semaphore's word. If somebody waits, it also takes a
+/// short lock, and wakes each waiter that can go on at most once.
 ///
 /// # Panics
 ///
-/// Dropping never does: a waker that it wakes and that panics stops nobody.
+/// Dropping never panics: a waker that it wakes and that panics stops nobody.
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<S: Deref<Target = Semaphore>> {
     semaphore: S,
     count: u32,
 }
 
-/// Permits that are held without a [`Permit`]: for those that are kept where no reference to
-/// their semaphore can be. [`Permit::into_held`] makes it, [`into_permit`](Self::into_permit)
-/// makes a permit of it again.
+/// Permits that are held without a [`Permit`], where no reference to their semaphore can be kept.
+/// [`Permit::into_held`] makes it; [`into_permit`](Self::into_permit) makes a permit of it again.
 ///
-/// Dropping it gives nothing back: the permits are out for ever then.
+/// Dropping it releases nothing: the permits are then out for ever.
 #[must_use = "the permits are out for ever if this is dropped"]
 pub struct Held {
     count: u32,
@@ -46,12 +44,13 @@ impl Held {
         self.count
     }
 
-    /// A permit of these, which gives them back.
+    /// Turns these into a permit again, which releases them on drop.
     ///
     /// # Errors
     ///
-    /// Hands this back if `semaphore` is another than theirs, or was moved meanwhile. It is known by
-    /// its address: if theirs has been dropped, another that lies there is taken for it.
+    /// Hands this value back if `semaphore` is not the semaphore of these permits, or was moved
+    /// meanwhile. The semaphore is recognized by its address: if it has been dropped, another one
+    /// at the same address is taken for it.
     pub fn into_permit<S: Deref<Target = Semaphore>>(
         self,
         semaphore: S,
@@ -70,21 +69,21 @@ impl fmt::Debug for Held {
 }
 
 impl<S: Deref<Target = Semaphore>> Permit<S> {
-    /// Of permits that have just been taken.
+    /// Makes a permit of permits that have just been taken.
     #[inline]
     pub(crate) fn of(semaphore: S, count: u32) -> Self {
         Self { semaphore, count }
     }
 
-    /// Drops the handle; the permits go on under another, or until they are
-    /// [released](Semaphore::release) without one.
+    /// Drops the handle without a release.
+    /// Another [`Permit`] has the permits now, or they are [released](Semaphore::release) later.
     #[inline]
     pub(crate) fn pass_on(mut self) {
         self.count = 0;
     }
 
-    /// Gives the handle up, and not its permits: the limit stays, as opposed to
-    /// [`forget`](Self::forget).
+    /// Drops the handle and keeps the permits. Unlike [`forget`](Self::forget), this leaves the
+    /// limit.
     ///
     /// ```
     /// use conversant::semaphore::Semaphore;
@@ -108,14 +107,14 @@ impl<S: Deref<Target = Semaphore>> Permit<S> {
         self.count
     }
 
-    /// The semaphore that these are of.
+    /// The semaphore of these permits.
     #[must_use]
     pub fn semaphore(&self) -> &Semaphore {
         &self.semaphore
     }
 
-    /// Takes `count` of these permits out into a value of their own, or nothing
-    /// if there are fewer. 0 gives an empty permit.
+    /// Splits off `count` of these permits, or returns `None` if there are fewer.
+    /// A `count` of 0 gives an empty permit.
     ///
     /// ```
     /// # let semaphore = conversant::semaphore::Semaphore::new(3).unwrap();
@@ -141,7 +140,7 @@ impl<S: Deref<Target = Semaphore>> Permit<S> {
     ///
     /// # Errors
     ///
-    /// Hands permits of another semaphore back.
+    /// Hands `other` back if its permits are of another semaphore.
     ///
     /// ```
     /// # let semaphore = conversant::semaphore::Semaphore::new(3).unwrap();
@@ -156,19 +155,19 @@ impl<S: Deref<Target = Semaphore>> Permit<S> {
         if !std::ptr::eq(self.semaphore(), other.semaphore()) {
             return Err(other);
         }
-        // No overflow: never more is out than `Limit::MAX`.
+        // No overflow: at most `Limit::MAX` permits are out.
         self.count += other.count;
         other.pass_on();
         Ok(())
     }
 
-    /// Gives the permits up without giving them back: the limit is lowered by
-    /// their number, to 0 at the least. Waits for more than the new limit fail.
+    /// Gives up the permits without releasing them: the limit falls by their number, or to 0.
+    /// Waits for more than the new limit fail, unless that is 0.
     ///
-    /// Where the limit was below that already, there was a debt, and what the
-    /// limit could not be lowered by pays for it.
+    /// If the limit was below their number already, there was a debt; what the limit could not be
+    /// lowered by is taken off the debt.
     ///
-    /// [`Semaphore::raise`] by as many gives them back later, from anywhere.
+    /// [`Semaphore::raise`] by the same number gives them back later, from anywhere.
     pub fn forget(mut self) {
         let count = std::mem::take(&mut self.count);
         self.semaphore.lower_limit(count, count);

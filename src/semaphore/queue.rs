@@ -1,8 +1,7 @@
-//! What the semaphore tells its turnstile: who may take, who is notified, who is
-//! refused.
+//! What the semaphore tells its turnstile: who may take, who is notified, who is refused.
 //!
-//! The permits stay in the word when one in the queue is notified: it has a right
-//! to them when there are enough for it and all ahead of it.
+//! When a waiter is notified, its permits stay in the word. It has a right to them when there are
+//! enough for it and for all waiters ahead of it.
 
 use std::ops::Deref;
 use std::panic::Location;
@@ -18,8 +17,8 @@ use crate::sync::spin_loop;
 use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
 use crate::wait::{BACK_OFF, Guarded, Session, Ticket, WakeBatch};
 
-/// How long at most a thread that was notified watches others overtake it: a
-/// bound's number of short sections.
+/// The longest time for which a notified thread watches others overtake it.
+/// It covers as many short critical sections as a bound allows.
 const WATCH: Duration = Duration::from_micros(100);
 
 /// One request.
@@ -44,7 +43,7 @@ impl turnstile::Claim for Claim {
     }
 }
 
-/// What stands under the lock.
+/// What the queue's lock protects besides the queue.
 pub(crate) struct State {
     pub(super) limit: u32,
 }
@@ -88,8 +87,8 @@ impl Turnstile for Semaphore {
         self.word.take(claim.count).then_some(())
     }
 
-    /// One that was notified, so that releases pass it by, and was granted nothing watches for its
-    /// chance before it is among those who were not again.
+    /// Releases need not serve a notified thread. So if it was granted nothing, it watches for a
+    /// chance before it polls: a poll that finds too little makes it unnotified again.
     fn glance(&self, ticket: Ticket, claim: Claim) -> Option<()> {
         let mut queue = self.queue.lock();
         let granted = queue.collect(ticket).map(|_| ());
@@ -113,7 +112,7 @@ impl Turnstile for Semaphore {
 
     fn admit_queued(&self, queue: &mut Queue, ticket: Ticket) -> AdmissionOf<Self> {
         if self.is_closed() {
-            // It may be in the queue still, and is dismissed in its turn.
+            // It may still be in the queue: `close` dismisses it in its turn.
             return Admission::Refused(AcquireError::Closed);
         }
         let Some(Claim { count, .. }) = queue.get(ticket) else {
@@ -161,8 +160,7 @@ impl Turnstile for Semaphore {
     }
 }
 
-/// What those ahead of one in the queue ask for, unless that is more than
-/// `available`.
+/// The sum of the claims ahead of this one, or `None` if that is more than `available`.
 fn sum_ahead(queue: &Queue, ticket: Ticket, available: i64) -> Option<u64> {
     let mut ahead = queue.ahead_of(ticket);
     ahead.try_fold(0, |sum, claim| {
@@ -177,16 +175,16 @@ impl Semaphore {
         if self.is_closed() {
             Some(AcquireError::Closed)
         } else if claim.count > queue.state.limit && queue.state.limit > 0 {
-            // A limit of 0 is a pause: who asks waits until it rises.
+            // A limit of 0 is a pause: a request waits until the limit rises.
             Some(AcquireError::AboveLimit)
         } else {
             None
         }
     }
 
-    /// Looks at the word until `count` permits stay free, the front is about to
-    /// be handed some or has been, nothing has changed for a moment, or a while
-    /// has passed.
+    /// Watches the word for a chance to take `count` permits.
+    /// Returns if so many stay free, if the front is about to be handed its permits or has been, if
+    /// nothing changes for a moment, or when `WATCH` has passed.
     fn watch(&self, count: u32) {
         if BACK_OFF.is_zero() {
             return;
@@ -218,14 +216,14 @@ impl Semaphore {
         }
     }
 
-    /// Whether one that waits was neither granted what it asks for nor told to look.
+    /// Whether a waiter was neither granted its permits nor notified.
     pub(crate) fn is_asleep(&self, ticket: Ticket) -> bool {
         let queue = self.queue.lock();
         queue.get(ticket).is_some() && !queue.is_notified(ticket)
     }
 
-    /// Makes the limit what `new` says of the old one, and of the available
-    /// permits what remains beside those that are out.
+    /// Sets the limit to what `new` makes of the old one, and adjusts the available permits to it.
+    /// `given_up` of the permits that were out are out no longer.
     pub(super) fn change_limit(
         &self,
         given_up: u32,
@@ -248,14 +246,13 @@ impl Semaphore {
         Ok(())
     }
 
-    /// Lowers the limit, to 0 at the least, with `given_up` of the permits that are
-    /// out.
+    /// Lowers the limit, but not below 0; `given_up` permits are out no longer.
     pub(super) fn lower_limit(&self, by: u32, given_up: u32) {
         let lowered = self.change_limit(given_up, |limit| limit.saturating_sub(by));
         lowered.expect("no higher than it was");
     }
 
-    /// Dismisses whoever can have nothing any more, and serves the rest.
+    /// Dismisses every waiter that must be refused, and serves the rest.
     pub(super) fn refuse_queued(&self, mut session: Session<'_, Queue>) {
         let refused = |queue: &Queue, claim: Claim| self.refusal(queue, claim).is_some();
         let those = session
@@ -267,7 +264,7 @@ impl Semaphore {
             while !wakes.is_full()
                 && let Some(ticket) = tickets.next()
             {
-                // It may have left while a batch was fired, or the limit risen again.
+                // While a batch was fired, it may have left, or the limit may have risen again.
                 if queue.get(ticket).is_some_and(|claim| refused(queue, claim)) {
                     let _ = queue.dismiss(ticket, wakes);
                     if queue.is_empty() {

@@ -5,51 +5,49 @@ use std::panic::Location;
 use super::Semaphore;
 use crate::wait::{WaitCounts, WaiterState};
 
-/// A semaphore at one moment: all of it belongs together.
+/// A semaphore at one moment: all fields are from the same moment.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The limit.
     pub limit: u32,
-    /// The limit less what is out and what is [granted](WaiterState::Granted);
-    /// negative while a debt is left.
+    /// The limit less the permits out or [granted](WaiterState::Granted); negative while in debt.
     pub available: i64,
-    /// How many times in a row the first in line has been overtaken.
+    /// How many times in a row the front of the queue has been overtaken.
     pub overtakings: u32,
     /// Closed for good.
     pub closed: bool,
-    /// Who waits, first come first.
+    /// The waiters, first come first.
     pub waiters: Vec<Waiter>,
 }
 
-/// How much there is of what. See [`Semaphore::counts`](super::Semaphore::counts).
+/// How many permits and waiters there are. See [`Semaphore::counts`](super::Semaphore::counts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// The limit.
     pub limit: u32,
-    /// The limit less what is out and what is [granted](WaiterState::Granted);
-    /// negative while a debt is left.
+    /// The limit less the permits out or [granted](WaiterState::Granted); negative while in debt.
     pub available: i64,
-    /// Those who wait; one that was granted its permits is told, and has not looked.
+    /// The waiters; one that was granted its permits counts as notified until it collects them.
     pub acquires: WaitCounts,
-    /// How many permits they ask for.
+    /// How many permits the waiters ask for.
     pub asked: u64,
 }
 
-/// One who waits.
+/// One waiter.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Waiter {
     /// How many permits it asks for.
     pub count: u32,
-    /// What it has been told.
+    /// Whether it was notified or granted.
     pub state: WaiterState,
-    /// The call of `acquire` or `acquire_owned` that the wait is from: names a
-    /// waiter that was told or granted and is never polled.
+    /// The call of `acquire` or `acquire_owned` that made the wait.
+    /// It identifies a waiter that was notified or granted and is never polled.
     #[cfg_attr(feature = "serde", serde(serialize_with = "place"))]
     pub made_at: &'static Location<'static>,
 }
@@ -61,8 +59,8 @@ fn place<S: serde::Serializer>(at: &&Location<'_>, to: S) -> Result<S::Ok, S::Er
 }
 
 impl Semaphore {
-    /// How many permits there are, and how many wait: O(1), and a step for each that was
-    /// granted its permits and has not looked. Takes the lock of those who wait.
+    /// How many permits and waiters there are. Takes the queue's lock.
+    /// O(1), and a step for each waiter that was granted its permits and has not collected them.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let queue = self.queue.lock();
@@ -75,9 +73,9 @@ impl Semaphore {
         }
     }
 
-    /// The semaphore at this moment, with those who wait. Holds up those who
-    /// wait, or begin to, for as long as it takes to list them; taking and giving
-    /// back while nobody waits it does not.
+    /// The semaphore at this moment, with its waiters.
+    /// Holds up waiters, and callers that begin to wait, for as long as it takes to list the
+    /// waiters. It does not hold up acquires and releases while nobody waits.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let queue = self.queue.lock();

@@ -1,5 +1,5 @@
-//! The edges of the state word, and what is taken without a permit; everything
-//! else is tested from outside, in `tests/locks/semaphore_*.rs`.
+//! The edges of the state word, and what is taken without a permit.
+//! All else is tested from outside, in `tests/locks/semaphore_*.rs`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ fn bounds_are_clipped_to_what_the_word_counts() {
     assert_eq!(Word::of(1, Bypass::Unbounded).bypass, Bypass::Unbounded);
 }
 
-/// The count reaches its end and carries into nothing.
+/// The count reaches its maximum and does not carry into other bits.
 #[test]
 fn the_last_overtaking() {
     let word = Word::with_overtakings(5, MOST - 1, Bypass::AtMost(u32::MAX));
@@ -57,8 +57,8 @@ fn unbounded_counts_nothing() {
     assert_eq!(word.put(1), Released::Done);
 }
 
-/// From the largest limit to the largest debt, and back: nothing spills into the
-/// flags or out of them.
+/// From the largest limit to the largest debt, and back.
+/// Nothing carries into the flags or out of them.
 #[test]
 fn available_has_the_whole_range() {
     let word = Word::of(Limit::MAX, Bypass::AtMost(0));
@@ -76,7 +76,7 @@ fn available_has_the_whole_range() {
     assert!(!word.take(1));
 }
 
-/// Give-backs pass by those who have been notified, but not at the bound.
+/// Releases need not serve waiters that have been notified, except at the bound.
 #[test]
 fn who_must_serve() {
     let word = Word::of(1, Bypass::AtMost(2));
@@ -91,13 +91,13 @@ fn who_must_serve() {
     }
     assert_eq!(word.put(1), Released::Serve);
     assert!(!word.take(1));
-    // Beyond what those in the queue ask for it is free.
+    // What is available beyond what the waiters ask for may be taken.
     assert!(word.take_or_wait(1, 1, false));
     assert!(word.hand_over(1, false));
     assert_eq!(word.load().overtakings(), 0);
 }
 
-/// What a queue's capacity takes without a permit.
+/// What the capacity of a `Queue` takes without a permit.
 #[test]
 fn past_the_limit_is_a_debt() {
     let semaphore = Semaphore::new(2).unwrap();
@@ -119,8 +119,8 @@ fn past_the_limit_is_a_debt() {
     assert_eq!(semaphore.available(), 2);
 }
 
-/// One that was notified loses its permit to one that takes past the limit, is
-/// overtaken by nobody for that, and has it when the debt is paid.
+/// A notified waiter loses its permit to a caller that takes past the limit.
+/// That counts as no overtaking, and the waiter has the permit when the debt is paid.
 #[test]
 fn past_one_who_waits() {
     let semaphore = Semaphore::new(1).unwrap();
@@ -146,7 +146,7 @@ fn past_one_who_waits() {
     assert_eq!(semaphore.available(), 1);
 }
 
-/// A debt at the bound: nothing is handed over before it is paid.
+/// A debt at the bound: nothing is handed over before the debt is paid.
 #[test]
 fn past_at_the_bound() {
     let semaphore = Semaphore::new(1).unwrap();
@@ -161,7 +161,7 @@ fn past_at_the_bound() {
     assert!(poll(&mut wait).is_ready());
 }
 
-/// Tries without a permit overtake as often as the bound says, not once more.
+/// Tries without a permit overtake as often as the bound allows, and not once more.
 #[test]
 fn a_take_obeys_the_bound() {
     for bound in [0, 1, 7] {

@@ -7,19 +7,18 @@
 //!  +----------------+-------------+--------+------------+---------+
 //! ```
 //!
-//! `available` is the limit less what is out, negative while a debt is left. It
-//! stands at the top, so that adding to it carries into nothing.
+//! `available` is the limit less the permits that are out, negative while a debt is left. It is the
+//! top field, so that an addition to it does not carry into other bits.
 //!
 //! Who may change what:
-//! - `available` down, `overtakings` up by one: anybody who takes;
-//! - `available` up: anybody who gives back;
-//! - everything else, and taking for somebody in the queue: under its lock.
+//! - `available` down, `overtakings` up by one: every caller that takes;
+//! - `available` up: every release;
+//! - everything else, and taking for a waiter in the queue: under the queue's lock.
 //!
-//! Memory ordering: giving back is Release and pairs with the Acquire of every
-//! take, by whomever and for whomever: what was done under a permit is seen by
-//! the next to have it. All writes are read-modify-writes, so the release
-//! sequence of each give-back reaches to the takes that follow it. CLOSED is
-//! written under the lock, and acted on there: it needs no ordering of its own.
+//! Memory ordering: `put` is Release and pairs with the Acquire of every take, by any thread and
+//! for any claim. So the next holder of a permit sees what was done under it. All writes are
+//! read-modify-writes, so the release sequence of each `put` reaches the takes that follow it.
+//! CLOSED is written under the lock, and acted on there: it needs no ordering of its own.
 
 use crate::limit::Bypass;
 use crate::sync::{Ordering, const_fn};
@@ -30,7 +29,7 @@ const ONE: u64 = 1 << 32;
 const LOW: u64 = ONE - 1;
 const OVERTAKINGS: u64 = LOW & !0b111;
 
-/// What the word said at one moment.
+/// The value of the word at one moment.
 pub(super) type Bits = turnstile::Bits<OVERTAKINGS>;
 
 /// The word itself.
@@ -45,7 +44,7 @@ impl Bits {
         self.0 & CLOSED != 0
     }
 
-    /// Whether `n` more are there beyond those that `ahead` have a right to.
+    /// Whether `n` permits are available beyond the `ahead` that waiters have a right to.
     pub(super) fn covers(self, ahead: u64, n: u32) -> bool {
         let wanted = i64::try_from(ahead + u64::from(n)).unwrap_or(i64::MAX);
         self.available() >= wanted
@@ -55,7 +54,7 @@ impl Bits {
         Self(self.0.wrapping_sub(u64::from(n) * ONE))
     }
 
-    /// After a taker that is not in the queue took `n`, overtaking whoever is.
+    /// After a claim that is not in the queue took `n`, and overtook the waiters, if any.
     #[inline]
     fn taken(self, n: u32, bypass: Bypass) -> Option<Self> {
         // Nobody waits, and open.
@@ -82,9 +81,8 @@ impl Bits {
         Some(counted.less(n))
     }
 
-    /// After `n` were taken by one who is not in the queue while those there ask
-    /// for `ahead`: what is there beyond that belongs to nobody, and taking it
-    /// overtakes nobody.
+    /// After `n` were taken by a claim that is not in the queue, where the waiters ask for `ahead`.
+    /// What is available beyond that belongs to nobody, and taking it overtakes nobody.
     fn taken_behind(self, n: u32, ahead: u64, bypass: Bypass) -> Option<Self> {
         if !self.is_closed() && self.covers(ahead, n) {
             return Some(self.less(n));
@@ -106,7 +104,7 @@ impl Word {
         Self::new((available as u64).wrapping_mul(ONE) | low, bypass)
     }
 
-    /// Takes `n` for somebody who is not in the queue. Without the lock.
+    /// Takes `n` for a claim that is not in the queue. Without the lock.
     #[inline]
     #[must_use]
     pub(super) fn take(&self, n: u32) -> bool {
@@ -115,16 +113,16 @@ impl Word {
         taken.is_some()
     }
 
-    /// Takes `n`, there or not, ahead of everybody.
+    /// Takes `n`, available or not, ahead of everybody.
     pub(super) fn take_past(&self, n: u32) {
         // Acquire: pairs with the Release in `put`.
         let before = self.bits.fetch_sub(u64::from(n) * ONE, Ordering::Acquire);
         debug_assert!(Bits::new(before).available() - i64::from(n) >= i64::from(i32::MIN));
     }
 
-    /// Under the lock: takes `n` for somebody who is not in the queue, where
-    /// those in it ask for `ahead`; or leaves WAITERS in the very word that had
-    /// too little, if it is to wait.
+    /// Under the lock: takes `n` for a claim that is not in the queue. The waiters ask for `ahead`.
+    /// If that fails and the claim `waits`, sets WAITERS by the compare-and-swap that saw too
+    /// little.
     #[must_use]
     pub(super) fn take_or_wait(&self, n: u32, ahead: u64, waits: bool) -> bool {
         let mut taken = false;
@@ -137,7 +135,7 @@ impl Word {
         taken
     }
 
-    /// Under the lock: takes `n` for the front, the only one in the queue or not.
+    /// Under the lock: takes `n` for the front; `only`: nobody else is in the queue.
     #[must_use]
     pub(super) fn hand_over(&self, n: u32, only: bool) -> bool {
         // Acquire: pairs with the Release in `put`.
@@ -148,9 +146,9 @@ impl Word {
         taken.is_some()
     }
 
-    /// Under the lock: takes `n` for one in the queue, with what `ahead` says is
-    /// asked for before it at most (0 for the front alone), or leaves UNNOTIFIED in
-    /// the very word that had too little: the next give-back tells it.
+    /// Under the lock: takes `n` for a claim in the queue. At most `ahead` (0 for the front alone)
+    /// is asked for before it. If there is too little, sets UNNOTIFIED by the compare-and-swap that
+    /// saw it: the next release notifies the waiter.
     #[must_use]
     pub(super) fn take_queued(
         &self,
@@ -181,7 +179,7 @@ impl Word {
 
     /// Under the lock: the limit has changed by `by`.
     pub(super) fn shift(&self, by: i64) {
-        // Relaxed: publishes no work of anybody's; the release sequences go on.
+        // Relaxed: it publishes nobody's work, and continues the release sequences.
         self.bits
             .fetch_add((by as u64).wrapping_mul(ONE), Ordering::Relaxed);
     }

@@ -1,9 +1,8 @@
-//! Those who wait, under one lock: in which order, what each asks for, who has
-//! been notified, and who has been given what it asked for.
+//! The waiters, under one lock: their order and claims, who is notified, and what was granted.
 //!
-//! State: `waiters` holds the claims by age. `order` is empty while that is the
-//! order in which they are served. `granted` holds what was handed over to
-//! waiters that have not been polled since; they are out of the queue.
+//! State: `waiters` holds the claims by age. `order` is empty while they are served in that order.
+//! `granted` holds what was handed over to waiters that have not been polled since; these have left
+//! the queue.
 //!
 //! ```text
 //!             enqueue            notify
@@ -16,14 +15,14 @@
 //!                        (gone) <-------------------+
 //! ```
 //!
-//! A plain value: what may be taken, and who is notified, the primitive decides.
+//! A plain value: the primitive decides what may be taken, and who is notified.
 //!
 //! Invariants:
-//! 1. `asked` and `notified` are the sums that they say.
-//! 2. A ticket is in one of `waiters` and `granted` at most, and in `order`, if
-//!    that is not empty, if it is in `waiters`. The first of `order` is, and no
-//!    more than half of it are not, but for a few.
-//! 3. What has become empty has given its memory back.
+//! 1. `asked` and `notified` are the sums that their comments say.
+//! 2. A ticket is in at most one of `waiters` and `granted`. If `order` is not empty, it has every
+//!    ticket of `waiters`, and its first ticket is one of them. It has at most `FEW` more tickets
+//!    that have left than tickets of `waiters`.
+//! 3. A collection that has become empty has given its memory back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -31,20 +30,20 @@ use std::task::Waker;
 use super::{Claim, SumOf, Turnstile};
 use crate::wait::{Removed, Ticket, WaitCounts, WaiterState, Waiters, WakeBatch};
 
-/// So many that have left may stand in the order beside one for each that has not.
+/// How many more tickets `order` may have of waiters that have left than of those in the queue.
 const FEW: usize = 8;
 
-/// What stands under the lock of a turnstile.
+/// What the lock of a turnstile protects.
 pub(crate) struct WaitQueue<T: Turnstile> {
-    /// What the primitive keeps there besides.
+    /// What else the primitive keeps there.
     pub(crate) state: T::State,
     waiters: Waiters<T::Claim>,
     order: VecDeque<Ticket>,
     /// The sum of all claims in `waiters`.
     asked: SumOf<T>,
-    /// The sum of those that have been notified.
+    /// The sum of the claims that have been notified.
     notified: SumOf<T>,
-    /// Nobody younger than this has ever been notified.
+    /// No ticket younger than this one has ever been notified.
     last_notified: Option<Ticket>,
     granted: BTreeMap<Ticket, (T::Claim, T::Grant)>,
 }
@@ -70,7 +69,7 @@ impl<T: Turnstile> WaitQueue<T> {
         self.waiters.is_empty()
     }
 
-    /// What all ask for.
+    /// The sum of all claims in the queue.
     pub(crate) fn asked(&self) -> SumOf<T> {
         self.asked
     }
@@ -79,12 +78,12 @@ impl<T: Turnstile> WaitQueue<T> {
         self.waiters.get(ticket).copied()
     }
 
-    /// What one asks for that nobody but itself takes out of the queue.
+    /// The claim of a waiter that nobody else takes out of the queue.
     pub(crate) fn claim(&self, ticket: Ticket) -> T::Claim {
         self.get(ticket).expect("one in the queue")
     }
 
-    /// All in the queue, in the order in which they are served.
+    /// All claims in the queue, in the order in which they are served.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, T::Claim)> {
         let (mut by_age, mut by_order) = (self.waiters.iter(), self.order.iter());
         let is_by_age = self.order.is_empty();
@@ -101,8 +100,9 @@ impl<T: Turnstile> WaitQueue<T> {
         }
     }
 
-    /// No less than what those ahead of this one ask for, without a walk: what the
-    /// others ask for who have been notified, if all who have not stand behind it.
+    /// An upper bound, found without a walk, of the sum of the claims ahead of this one.
+    /// If every waiter that is not notified is behind this one, it is the sum of the other claims
+    /// that are notified, otherwise of all other claims.
     pub(crate) fn most_ahead(&self, ticket: Ticket) -> SumOf<T> {
         let first = self.first_unnotified();
         let known = self.order.is_empty() && first.is_none_or(|(first, _)| first > ticket);
@@ -111,7 +111,7 @@ impl<T: Turnstile> WaitQueue<T> {
         most
     }
 
-    /// What those ahead of this one ask for.
+    /// The claims ahead of this one.
     pub(crate) fn ahead_of(&self, ticket: Ticket) -> impl Iterator<Item = T::Claim> {
         let ahead = self.iter().take_while(move |&(other, _)| other != ticket);
         ahead.map(|(_, claim)| claim)
@@ -125,21 +125,21 @@ impl<T: Turnstile> WaitQueue<T> {
         self.waiters.waiting() == 0
     }
 
-    /// The oldest that has not been notified; where all are served by age.
+    /// The oldest waiter that is not notified; for a queue that is served by age.
     pub(crate) fn first_unnotified(&self) -> Option<(Ticket, T::Claim)> {
         self.unnotified().next()
     }
 
-    /// The sum of what those ahead of [that one](Self::first_unnotified) ask
-    /// for, if it is known without a walk: unless a younger one has been
-    /// notified, which takes one that looked in vain.
+    /// The sum of the claims ahead of [that waiter](Self::first_unnotified).
+    /// `None`, as finding it takes a walk, if a younger waiter has been notified, which happens
+    /// only after this one retried without success.
     pub(crate) fn sum_ahead_of_unnotified(&self, ticket: Ticket) -> Option<SumOf<T>> {
         let in_order = self.last_notified.is_none_or(|last| last < ticket);
         in_order.then_some(self.notified)
     }
 
-    /// What those ask for who have been notified, if that is known without a walk
-    /// and all of them stand ahead of the [others](Self::unnotified).
+    /// The sum of the claims that are notified, if it is known without a walk.
+    /// All of them must be ahead of the [others](Self::unnotified).
     pub(crate) fn notified_ahead(&self) -> Option<SumOf<T>> {
         if !self.order.is_empty() {
             return None;
@@ -150,13 +150,13 @@ impl<T: Turnstile> WaitQueue<T> {
         }
     }
 
-    /// Those who have not been notified, by age.
+    /// The waiters that are not notified, by age.
     pub(crate) fn unnotified(&self) -> impl Iterator<Item = (Ticket, T::Claim)> {
         let unnotified = self.waiters.iter_waiting();
         unnotified.map(|(ticket, &claim)| (ticket, claim))
     }
 
-    /// Puts one at the end.
+    /// Puts a claim at the end.
     pub(crate) fn enqueue(&mut self, claim: T::Claim, waker: Waker) -> Ticket {
         claim.add_to(&mut self.asked);
         let ticket = self.waiters.register(claim, waker);
@@ -166,8 +166,8 @@ impl<T: Turnstile> WaitQueue<T> {
         ticket
     }
 
-    /// Moves those ahead of the one at `at` who are to `come`, asked from the end
-    /// on, and leaves them in their order.
+    /// Moves the claims from position `at` on that are to `come` ahead of the others there.
+    /// They keep their order. `come` is called for the last claim first.
     pub(crate) fn move_ahead(&mut self, at: usize, mut come: impl FnMut(T::Claim) -> bool) {
         self.order = self.iter().map(|(ticket, _)| ticket).collect();
         let mut moved = Vec::new();
@@ -181,7 +181,7 @@ impl<T: Turnstile> WaitQueue<T> {
         }
     }
 
-    /// Tells one in the queue to look.
+    /// Notifies a waiter: it is to retry.
     pub(crate) fn notify(&mut self, ticket: Ticket, claim: T::Claim, wakes: &mut WakeBatch) {
         if self.waiters.notify(ticket, wakes) {
             claim.add_to(&mut self.notified);
@@ -189,8 +189,8 @@ impl<T: Turnstile> WaitQueue<T> {
         }
     }
 
-    /// One that looked in vain is among the sleepers again, so that the next
-    /// release, which waits for the lock, tells it.
+    /// Makes a waiter that retried without success sleep again.
+    /// The next release has to take the lock after this, and notifies it.
     pub(super) fn rewait(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
         if self.is_notified(ticket) {
             self.claim(ticket).take_from(&mut self.notified);
@@ -198,7 +198,7 @@ impl<T: Turnstile> WaitQueue<T> {
         self.waiters.rewait(ticket, waker)
     }
 
-    /// Takes one out of the queue, whatever for.
+    /// Takes a waiter out of the queue, for any reason.
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Removed<T::Claim>> {
         let removed = self.waiters.remove(ticket)?;
         removed.data.take_from(&mut self.asked);
@@ -226,8 +226,7 @@ impl<T: Turnstile> WaitQueue<T> {
         }
     }
 
-    /// Takes one out of the queue, and wakes it if it does not know that there is
-    /// something to see.
+    /// Takes a waiter out of the queue, and wakes it unless it has been notified.
     pub(crate) fn dismiss(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> Option<T::Claim> {
         let removed = self.remove(ticket)?;
         if let Some(waker) = removed.waker {
@@ -236,27 +235,27 @@ impl<T: Turnstile> WaitQueue<T> {
         Some(removed.data)
     }
 
-    /// [`dismiss`](Self::dismiss), with what it asked for.
+    /// [Dismisses](Self::dismiss) a waiter, and keeps what it is granted until it is collected.
     pub(super) fn grant(&mut self, ticket: Ticket, grant: T::Grant, wakes: &mut WakeBatch) {
         let claim = self.dismiss(ticket, wakes);
         self.granted
             .extend(claim.map(|claim| (ticket, (claim, grant))));
     }
 
-    /// What one has been handed, once.
+    /// Returns what a waiter was handed, once.
     pub(crate) fn collect(&mut self, ticket: Ticket) -> Option<(T::Claim, T::Grant)> {
         if self.granted.is_empty() {
             return None;
         }
         let granted = self.granted.remove(&ticket);
         if self.granted.is_empty() {
-            // An empty map keeps its last block otherwise.
+            // An empty map would keep its last block.
             self.granted = BTreeMap::new();
         }
         granted
     }
 
-    /// How many wait, and what they ask for. A step for each that was granted it.
+    /// How many wait, and the sum of their claims. Takes a step for each grant not yet collected.
     pub(crate) fn counts(&self) -> (WaitCounts, SumOf<T>) {
         let (mut counts, mut asked) = (self.waiters.counts(), self.asked);
         counts.notified += self.granted.len();
@@ -265,7 +264,7 @@ impl<T: Turnstile> WaitQueue<T> {
         (counts, asked)
     }
 
-    /// All that wait, in the order in which they are served.
+    /// All waiters, in the order in which they are served.
     pub(crate) fn snapshot<S>(&self, waiter: impl Fn(T::Claim, WaiterState) -> S) -> Vec<S> {
         let granted = self.granted.values();
         let granted = granted.map(|&(claim, _)| (claim, WaiterState::Granted));

@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use super::{Admission, Turnstile};
 use crate::wait::{ClonedWaker, Op, Ticket, sealed};
 
-/// One claim at a turnstile, that a handle leads to.
+/// One claim at a turnstile, made through a handle.
 pub(crate) struct Request<H: Deref<Target: Turnstile>> {
-    /// Taken into what is granted.
+    /// Moved into the output when the claim is granted.
     handle: Option<H>,
     claim: <H::Target as Turnstile>::Claim,
     ticket: Option<Ticket>,
@@ -24,7 +24,7 @@ impl<H: Deref<Target = T>, T: Turnstile> Request<H> {
         }
     }
 
-    /// Its place in the queue, while it waits there.
+    /// The place of the claim in the queue, while it waits there.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         self.ticket
     }

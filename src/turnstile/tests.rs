@@ -1,5 +1,5 @@
-//! The queue as a plain value; what is decided over it is tested with the
-//! semaphore and the intent lock.
+//! The queue as a plain value.
+//! The decisions over it are tested with the semaphore and the intent lock.
 
 use std::ops::Deref;
 use std::task::Waker;
@@ -9,7 +9,7 @@ use crate::limit::Bypass;
 use crate::wait::WaiterState;
 use crate::wait::{Guarded, Ticket, WakeBatch};
 
-/// Never has anything.
+/// A primitive that never grants anything.
 struct Empty(Guarded<WaitQueue<Self>>);
 
 impl Claim for u64 {
@@ -85,8 +85,7 @@ fn queue_of(claims: &[u64]) -> (WaitQueue<Empty>, Vec<Ticket>) {
     (queue, tickets)
 }
 
-/// Some move ahead in their order, others come after and leave: the rest keep
-/// theirs.
+/// Some claims move ahead in their order, others come later and leave: the rest keep their order.
 #[test]
 fn some_move_ahead() {
     let (mut queue, tickets) = queue_of(&[10, 20, 31, 40, 51]);
@@ -121,13 +120,13 @@ fn sums_follow_who_is_notified() {
         assert_eq!(queue.first_unnotified().unwrap().0, ticket);
         assert_eq!(queue.sum_ahead_of_unnotified(ticket), Some(ahead));
         queue.notify(ticket, ahead + 1, &mut wakes);
-        // Twice is once.
+        // A second notification changes nothing.
         queue.notify(ticket, ahead + 1, &mut wakes);
     }
     assert_eq!((queue.asked(), wakes.len()), (15, 3));
     let _ = queue.remove(tickets[0]);
     assert_eq!(queue.sum_ahead_of_unnotified(tickets[3]), Some(6));
-    // One that looked in vain has younger ones behind it that were notified.
+    // A waiter that retried without success has younger ones behind it that were notified.
     let _ = queue.rewait(tickets[1], Waker::noop().clone());
     assert_eq!(queue.first_unnotified().unwrap().0, tickets[1]);
     assert_eq!(queue.sum_ahead_of_unnotified(tickets[1]), None);
@@ -147,7 +146,7 @@ fn a_grant_is_collected_once() {
     let mut wakes = WakeBatch::new();
     queue.notify(tickets[1], 2, &mut wakes);
     queue.grant(tickets[0], 'g', &mut wakes);
-    // Gone: nothing to grant.
+    // It has left the queue: there is nothing to grant.
     queue.grant(tickets[0], 'h', &mut wakes);
     let states = queue.snapshot(|claim, state| (claim, state));
     let expected = [
@@ -162,7 +161,7 @@ fn a_grant_is_collected_once() {
     assert_eq!(queue.collect(tickets[0]), None);
 }
 
-/// The field of overtakings is wherever its mask is, and carries into nothing.
+/// The field of overtakings is wherever its mask is, and does not carry into other bits.
 #[test]
 fn a_word_counts_in_its_field() {
     const FIELD: u64 = 0b111 << 5;

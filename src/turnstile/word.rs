@@ -1,4 +1,4 @@
-//! What the state words of all turnstiles share: two flags, and the overtakings.
+//! What the state words of all turnstiles share: two flags, and the number of overtakings.
 //!
 //! ```text
 //!   63                                   2 1            0
@@ -7,13 +7,12 @@
 //!  +--------------------------------------+------------+---------+
 //! ```
 //!
-//! `OVERTAKINGS` is the mask of the field where the primitive counts them. Who
-//! takes counts one up; all else here changes under the queue's lock.
+//! `OVERTAKINGS` is the mask of the field in which the primitive counts overtakings. A claim that
+//! takes may add one without the lock; everything else here changes under the queue's lock.
 //!
-//! Memory ordering: who acts on the flags takes the lock after it has read them,
-//! and finds there what was written with them: they need none of their own.
-//! Changes are read-modify-writes alone, so a release sequence goes on through
-//! them.
+//! Memory ordering: the flags need none of their own. A thread that acts on them takes the lock
+//! after it has read them, and finds there what was written with them. All changes are
+//! read-modify-writes, so they continue a release sequence.
 
 use crate::limit::Bypass;
 use crate::sync::{AtomicU64, Ordering, const_fn};
@@ -21,20 +20,20 @@ use crate::wait::lost;
 
 /// Somebody is in the queue.
 pub(crate) const WAITERS: u64 = 1;
-/// Somebody is there who has not been notified.
+/// Somebody in the queue has not been notified.
 pub(crate) const UNNOTIFIED: u64 = 1 << 1;
 
-/// Whether what came back concerns anybody in the queue.
+/// Whether a release must serve the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Released {
-    /// Nobody waits, or all who could go on will look anyway.
+    /// Nobody waits, or every waiter that could go on will retry anyway.
     Done,
     /// The queue must be served.
     Serve,
 }
 
-/// What a word said at one moment.
+/// The value of a word at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bits<const OVERTAKINGS: u64>(pub(crate) u64);
 
@@ -56,13 +55,13 @@ impl<const OVERTAKINGS: u64> Bits<OVERTAKINGS> {
         self.0 & WAITERS != 0
     }
 
-    /// Whether what comes free is kept for the front.
+    /// Whether what is released is kept for the front of the queue.
     #[inline]
     pub(crate) fn is_at_bound(self, bypass: Bypass) -> bool {
         bypass.spent(self.overtakings())
     }
 
-    /// With one overtaking more, if that may be.
+    /// With one more overtaking, if the bound allows it.
     #[inline]
     pub(crate) fn overtaken(self, bypass: Bypass) -> Option<Self> {
         match bypass {
@@ -72,7 +71,7 @@ impl<const OVERTAKINGS: u64> Bits<OVERTAKINGS> {
         }
     }
 
-    /// With one more in the queue, who has found too little.
+    /// With one more claim in the queue, which found too little.
     pub(crate) fn waited_on(self) -> Self {
         Self(self.0 | WAITERS | UNNOTIFIED)
     }
@@ -81,8 +80,8 @@ impl<const OVERTAKINGS: u64> Bits<OVERTAKINGS> {
         Self(self.0 | UNNOTIFIED)
     }
 
-    /// Without one in the queue who was granted what it asks for. The front ends
-    /// a run of overtakings, the only one leaves nobody.
+    /// After a claim in the queue was granted. If it was the front, the overtakings are cleared; if
+    /// it was the only one, nobody waits any more.
     pub(crate) fn dequeued(self, front: bool, only: bool) -> Self {
         match (front, only) {
             (_, true) => Self(self.0 & !(OVERTAKINGS | WAITERS | UNNOTIFIED)),
@@ -121,7 +120,7 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
         self.bypass = Self::bound(bypass);
     }
 
-    /// A bound above what the word can count to counts as that.
+    /// Clips the bound to the largest number that the word can count.
     const fn bound(bypass: Bypass) -> Bypass {
         let most = Bits::<OVERTAKINGS>(u64::MAX).overtakings();
         match bypass {
@@ -130,13 +129,13 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
         }
     }
 
-    /// Relaxed: whoever acts on it does so by an exchange, or under the lock.
+    /// Relaxed: a thread that acts on the value does so by a compare-and-swap, or under the lock.
     #[inline]
     pub(crate) fn load(&self) -> Bits<OVERTAKINGS> {
         Bits(self.bits.load(Ordering::Relaxed))
     }
 
-    /// Changes the word if `change` finds it possible; says what it was.
+    /// Changes the word unless `change` returns `None`; returns the value before the change.
     #[inline]
     pub(crate) fn update(
         &self,
@@ -146,7 +145,7 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
         self.update_from(self.load(), success, change)
     }
 
-    /// [`update`](Self::update) by one who has seen the word like this.
+    /// [`update`](Self::update) by a caller that has already read the word.
     #[inline]
     pub(crate) fn update_from(
         &self,
@@ -172,18 +171,18 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
         self.load().is_at_bound(self.bypass)
     }
 
-    /// Whether the bound keeps out whoever is not in the queue.
+    /// Whether the bound keeps out every claim that is not in the queue.
     pub(crate) fn is_shut(&self) -> bool {
         let bits = self.load();
         bits.has_waiters() && bits.is_at_bound(self.bypass)
     }
 
-    /// Under the lock: releases must serve. Relaxed, as the next two: see above.
+    /// Under the lock: releases must serve. Relaxed, as the next two: see the header.
     pub(crate) fn some_unnotified(&self) {
         self.bits.fetch_or(UNNOTIFIED, Ordering::Relaxed);
     }
 
-    /// Under the lock: whoever in the queue could go on has been notified.
+    /// Under the lock: every waiter that could go on has been notified.
     pub(crate) fn all_notified(&self) {
         self.bits.fetch_and(!UNNOTIFIED, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the gate says what the rule says that counts every ticket.
+//! Under any operations in any order, the gate agrees with a rule that counts every ticket.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ enum Step {
     Join(u32),
     Enter(usize),
     Drop(usize),
-    /// From one straight to another.
+    /// From one ticket straight to another: `leave_for`.
     Go(usize, usize),
 }
 
@@ -23,7 +23,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rule, told of every ticket.
+/// The rule, which is told of every ticket.
 #[derive(Default)]
 struct Rule(Tiers);
 

@@ -6,7 +6,7 @@ use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::modes::Mode::{Is, Ix, S, U, X};
 
-/// Each pair of a holder's modes, beside each mode of another.
+/// Each pair of a holder's modes, together with each mode of another holder.
 #[test]
 fn every_conversion() {
     for (held, asked) in Mode::ALL
@@ -38,8 +38,8 @@ fn every_conversion() {
     }
 }
 
-/// Two readers that both want to change: one is refused at once, the other goes
-/// on when that one leaves.
+/// Two readers both convert to change.
+/// One is refused at once, and the other goes on when that one releases.
 #[test]
 fn two_upgrades() {
     for asked in [X, Ix] {
@@ -89,8 +89,8 @@ fn an_upgrade_goes_ahead_of_who_waits_for_it() {
     }
 }
 
-/// IX waits behind a reader that waits for somebody who then wants it all: all
-/// three go on, one after the other.
+/// A conversion to IX waits behind a reader that waits for another holder, which then asks for X.
+/// All three go on, one after the other.
 #[test]
 fn a_conversion_comes_along() {
     for lock in forms() {
@@ -113,8 +113,8 @@ fn a_conversion_comes_along() {
     }
 }
 
-/// T1 holds IX, W waits for S, T2 takes IS and converts to IX, T1 leaves, and so
-/// on in turn: W is served within the bound.
+/// T1 holds IX, W waits for S, T2 takes IS and converts to IX, T1 releases, and so on in turn.
+/// W is served within the bound.
 #[test]
 fn conversions_do_not_starve() {
     for lock in forms() {
@@ -140,7 +140,7 @@ fn conversions_do_not_starve() {
     }
 }
 
-/// A conversion that was handed what it asked for, and is dropped instead.
+/// A conversion that was handed its mode is dropped instead of polled.
 #[test]
 fn a_conversion_given_up_after_the_grant() {
     for lock in forms() {
@@ -161,7 +161,7 @@ fn a_conversion_given_up_after_the_grant() {
     }
 }
 
-/// A conversion that is forgotten in line leaves it with its guard.
+/// A conversion that is forgotten in the queue leaves it when its guard is dropped.
 #[test]
 fn a_forgotten_conversion() {
     for lock in forms() {

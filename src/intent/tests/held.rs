@@ -1,4 +1,4 @@
-//! Holds without a guard, and guards by a handle of the user's.
+//! Modes held without a guard, and guards through a handle of the user's.
 
 use std::ops::Deref;
 
@@ -7,12 +7,12 @@ use super::{forms, is_idle, poll, with_held};
 use crate::modes::Mode::{self, Is, Ix, S, X};
 use crate::sync::Arc;
 
-/// A lock within something else.
+/// A lock inside another structure.
 struct Table {
     lock: IntentLock,
 }
 
-/// Leads to the lock of a table that it keeps alive.
+/// A handle to the lock of a table, which it keeps alive.
 #[derive(Clone)]
 struct LockOf(Arc<Table>);
 
@@ -83,7 +83,7 @@ fn a_guard_may_lead_to_its_lock_by_anything() {
     let first = IntentLock::try_lock_owned(table.clone(), Ix).unwrap();
     let mut wait = IntentLock::lock_owned(table.clone(), S);
     assert!(poll(&mut wait).is_pending());
-    // The handle goes, the mode stays.
+    // The handle is dropped, the mode stays held.
     let held = first.into_held();
     assert_eq!(Arc::strong_count(&table.0), 2);
     drop(held.into_guard(table.clone()).unwrap());

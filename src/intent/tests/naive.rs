@@ -1,4 +1,4 @@
-//! Operation lists against a sequential lock that looks at everything anew.
+//! Operation lists against a sequential lock that recomputes everything at each step.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,12 +26,12 @@ enum Step {
     Cancel(usize),
 }
 
-/// What the lock of the test is known to hold, and who waits in which order.
+/// What the tested lock must hold, and who waits in which order.
 #[derive(Default)]
 struct Naive {
-    /// By number of the one who holds.
+    /// By the number of the holder.
     held: Vec<(usize, Mode)>,
-    /// Number, what it asks for.
+    /// The number of the waiter, and what it asks for.
     line: Vec<(usize, Mode)>,
 }
 
@@ -48,7 +48,7 @@ impl Naive {
         all.all(|&(_, other)| mode.compatible(other))
     }
 
-    /// Where a newcomer stands.
+    /// Where a new waiter is queued.
     fn place(&self, who: usize) -> usize {
         let own = self.own(who);
         let first = self
@@ -67,7 +67,7 @@ impl Naive {
         self.held.push((who, mode));
     }
 
-    /// The order of the rule: ahead of all who wait for what one holds.
+    /// The order of the rule: a conversion is ahead of all that wait for what it holds.
     fn stand(&mut self, who: usize, mode: Mode) {
         let at = self.place(who);
         self.line.insert(at, (who, mode));
@@ -95,7 +95,7 @@ impl Naive {
         })
     }
 
-    /// Everybody who can go on does.
+    /// Everybody that can go on does.
     fn settle(&mut self) {
         let mut at = 0;
         while at < self.line.len() {
@@ -131,7 +131,7 @@ impl Wake for Woken {
     }
 }
 
-/// One who waits for a guard, or has it, and perhaps converts it.
+/// An actor that waits for a guard, or has one and may be converting it.
 struct Actor<'a> {
     woken: Arc<Woken>,
     waits: Option<Pin<Box<dyn Future<Output = Guard<&'a IntentLock>> + 'a>>>,
@@ -153,8 +153,8 @@ impl<'a> Actor<'a> {
         self.waits.is_some() || self.converts_to.is_some()
     }
 
-    /// Polls what it waits for. A conversion is kept without its `Wait`, which
-    /// would borrow the guard.
+    /// Polls what it waits for. A conversion is kept without its `Wait`, which would borrow the
+    /// guard.
     fn poll(&mut self) -> Poll<Result<(), Deadlock>> {
         let waker = Waker::from(self.woken.clone());
         let mut cx = Context::from_waker(&waker);
@@ -181,7 +181,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The number of the `nth` who is `which`.
+    /// The number of the `nth` actor for which `which` is true.
     fn choose(&self, nth: usize, which: impl Fn(&Actor<'_>) -> bool) -> Option<usize> {
         let matching = self.actors.iter().enumerate();
         let matching: Vec<_> = matching.filter(|(_, actor)| which(actor)).collect();
@@ -279,7 +279,7 @@ impl Run<'_> {
         }
     }
 
-    /// Those who were woken look, until nobody was; nobody else can go on.
+    /// Polls actors that were woken, until none is; then nobody else can go on.
     fn settle(&mut self) {
         while let Some(who) = self
             .actors

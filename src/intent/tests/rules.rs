@@ -72,8 +72,7 @@ fn a_downgrade_serves() {
     }
 }
 
-/// First come, first served, where nobody may be overtaken; and all that is
-/// compatible goes on together.
+/// First come, first served, where nobody may be overtaken; compatible waiters go on together.
 #[test]
 fn strict_order() {
     for lock in forms() {
@@ -106,8 +105,7 @@ fn strict_order() {
     }
 }
 
-/// "waiting upgradable vs plain readers": one that waits for U holds up nobody
-/// who reads.
+/// "waiting upgradable vs plain readers": a waiter for U does not hold up readers.
 #[test]
 fn readers_pass_a_waiting_update() {
     for lock in forms() {
@@ -129,8 +127,8 @@ fn states(lock: &IntentLock) -> Vec<WaiterState> {
     waiters.map(|waiter| waiter.state).collect()
 }
 
-/// One that could not go on beside one ahead that was told is not told, however
-/// often the queue is served.
+/// A waiter that conflicts with a notified one ahead is not notified.
+/// That holds however often the queue is served.
 #[test]
 fn who_is_told_keeps_those_behind() {
     let lock = IntentLock::new();
@@ -146,8 +144,8 @@ fn who_is_told_keeps_those_behind() {
     assert_eq!(states(&lock), [told, waiting]);
 }
 
-/// One that waits for nothing but a release is told of it, though somebody ahead
-/// has been told and does not look.
+/// A waiter that waits only for a release is notified by it.
+/// That holds although a waiter ahead has been notified and does not retry.
 #[test]
 fn a_release_is_told_past_one_that_does_not_look() {
     let lock = IntentLock::new();
@@ -167,8 +165,8 @@ fn a_release_is_told_past_one_that_does_not_look() {
     assert_eq!(states(&lock), told);
 }
 
-/// One that waits is overtaken as often as the bound says, not once more; then
-/// it has the lock as soon as that is free.
+/// A waiter is overtaken as often as the bound allows, and not once more.
+/// Then it gets the lock as soon as that is free.
 #[test]
 fn the_bound_is_counted() {
     for bound in [0, 1, 7, 64, 511] {
@@ -223,7 +221,7 @@ fn no_trace_of_who_gave_up() {
     }
 }
 
-/// Counts that are full spill, and nothing wraps.
+/// Counts that are full spill, and nothing carries into other bits.
 #[test]
 fn a_full_count_spills() {
     for mode in [Is, Ix, S] {
@@ -281,8 +279,8 @@ fn owned_guards_are_send() {
     is_idle(&lock);
 }
 
-/// Stripes come back into use once nobody wants more, and are left for good by
-/// who converts.
+/// Stripes are used again once nobody wants another mode.
+/// A guard that converts leaves its stripe for good.
 #[test]
 fn stripes_open_again() {
     let lock = IntentLock::striped(4);
@@ -295,7 +293,7 @@ fn stripes_open_again() {
     let weak = lock.lock(Is).wait();
     assert_eq!(place(&weak), Place::Word);
     drop(guard);
-    // Not at once: more may be wanted again.
+    // Not at once: another mode may be wanted again.
     for _ in 0..PATIENCE {
         assert_eq!(place(&lock.lock(Ix).wait()), Place::Word);
     }
@@ -305,7 +303,7 @@ fn stripes_open_again() {
     is_idle(&lock);
 }
 
-/// Those for readers take S, and are shut by IX.
+/// Stripes for readers take S, and are shut by IX.
 #[test]
 fn stripes_for_readers_take_s() {
     let lock = IntentLock::striped_for_readers(4);
@@ -332,8 +330,8 @@ fn stripes_for_readers_take_s() {
     is_idle(&lock);
 }
 
-/// A waker that is replaced, and one that is left when its wait is dropped, go
-/// under no lock: here they look at it.
+/// A waker is dropped under no lock, whether it is replaced or its wait is dropped.
+/// Here the drop of the waker takes the lock to look at the state.
 #[test]
 fn wakers_are_dropped_under_no_lock() {
     struct Looks(Arc<IntentLock>);
@@ -360,7 +358,7 @@ fn wakers_are_dropped_under_no_lock() {
     }
 }
 
-/// One that was handed the lock counts as told until it looks.
+/// A waiter that was handed the lock counts as notified until it collects it.
 #[test]
 fn counts_say_who_holds_and_who_waits() {
     for lock in forms() {
@@ -379,7 +377,7 @@ fn counts_say_who_holds_and_who_waits() {
     }
 }
 
-/// What is held would let it go on, but not who is ahead of it.
+/// What is held would let the waiter go on, but a waiter ahead does not.
 #[test]
 fn one_polled_for_nothing_passes_nobody() {
     for lock in forms() {

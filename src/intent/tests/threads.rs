@@ -1,4 +1,4 @@
-//! Real threads: what is held together is compatible, and everybody gets done.
+//! Real threads: modes that are held together are compatible, and every thread finishes.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::{forms, is_idle};
 use crate::limit::Bypass;
 use crate::modes::Mode;
 
-/// Who holds what, beside the lock.
+/// How many hold each mode, counted outside the lock.
 #[derive(Default)]
 struct Held([AtomicUsize; 6]);
 
@@ -75,7 +75,7 @@ fn one_round(lock: &crate::intent::IntentLock, held: &Held, seed: &AtomicU64) {
         0 => {
             let before = guard.mode();
             held.leave(before);
-            // Refused or not, it holds what its mode says.
+            // Refused or not, the guard holds what its `mode` says.
             let _ = guard.convert(Mode::ALL[pick(6)]).wait();
             held.enter(guard.mode());
         }
