@@ -157,7 +157,7 @@ impl<K, T, S> Keyed<K, T, S> {
     /// Sets how many groups may be kept before idle ones are forgotten, all at once; 1,024 by
     /// default, and always twice as many as were busy when idle ones were last forgotten. All
     /// `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
-    /// beside its place in the map; making one costs several times a send. If keys come back,
+    /// besides its place in the map; making one costs several times a send. If keys come back,
     /// set this to the number of keys.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
