@@ -214,8 +214,8 @@ impl<K, T, S> Keyed<K, T, S> {
 }
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// Sends a message to the group of a key, in the tier of the group's last message (0 in a
-    /// new group). Messages of one key are delivered in order.
+    /// Sends a message to the group of a key. Messages of one key are delivered in order. The tier
+    /// is that of the group's last message (0 in a new group).
     ///
     /// # Errors
     ///

@@ -14,8 +14,7 @@ use super::body::{Body, Stored, taken};
 use super::shared::Shared;
 use crate::jobs::JobId;
 
-/// A claimed job, with one unit of its group's, its tenant's and the queue's
-/// limit.
+/// A claimed job, with one unit of its group's, its tenant's and the queue's limit.
 ///
 /// The job is done when [`complete`](Self::complete) is called, and only then. A claim that is
 /// dropped gives its job back to the place of its key, and one more attempt is counted.
@@ -217,8 +216,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Ready).map(drop)
     }
 
-    /// As [`give_back`](Self::give_back), but the job is not due before this time by the embedder's
-    /// clock. Until then it is absent.
+    /// As [`give_back`](Self::give_back), but the job is not due before this time. The time is by
+    /// the embedder's clock. Until then the job is absent.
     ///
     /// # Errors
     ///

@@ -76,9 +76,8 @@ impl<K: Ord, J> Part<K, J> {
         self.pin.shared.push(key, job, self.place())
     }
 
-    /// Claims up to `n` jobs of this tenant or group that may run now, in the order
-    /// of their keys. It does not count as the tenant's turn. As
-    /// [`JobQueue::try_claim`].
+    /// Claims up to `n` jobs of this tenant or group that may run now. They come in the order of
+    /// their keys. The claim does not count as the tenant's turn. As [`JobQueue::try_claim`].
     ///
     /// # Panics
     ///
@@ -89,8 +88,8 @@ impl<K: Ord, J> Part<K, J> {
         shared.with_state(|state| claiming::claim(shared, state, Some(*pinned), n))
     }
 
-    /// Waits for at least one job of this tenant or group, and claims up to `n`
-    /// that may run then. As [`JobQueue::claim`].
+    /// Waits for at least one job of this tenant or group. Claims up to `n` that may run then. As
+    /// [`JobQueue::claim`].
     ///
     /// Claims that wait for this part and claims that wait for any job have wait queues of their
     /// own. A job that may run wakes one claim of each; the first to look gets the job. A change

@@ -18,8 +18,8 @@ impl<K, J> JobQueue<K, J> {
         self.shared().read(|state| state.jobs.status_of(key))
     }
 
-    /// The jobs of this scope as in [`list`](Self::list), each with its status, all true at one
-    /// moment. Choose jobs by their status, and take them out with
+    /// The jobs of this scope as in [`list`](Self::list), each with its status. All of it was true
+    /// at one moment. Choose jobs by their status, and take them out with
     /// [`remove_all`](Self::remove_all).
     ///
     /// ```
@@ -99,8 +99,8 @@ pub struct Counts {
     pub removed: u64,
     /// Claims so far that gave their job back, for any reason: a job counts each time.
     pub returned: u64,
-    /// Claims so far that were dropped outside of a panic, neither completed nor given back
-    /// explicitly, for instance because a `complete` was forgotten.
+    /// Claims so far that were dropped, neither completed nor given back explicitly. Drops in a
+    /// panic are not counted. Most often a `complete` was forgotten.
     pub dropped: u64,
     /// Claims that wait for any job, or for a job of one tenant or group.
     pub claims: WaitCounts,

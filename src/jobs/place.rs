@@ -85,19 +85,20 @@ impl Place {
         self
     }
 
-    /// Sets after how many attempts, 1 or more, the job is dead if it fails, instead of [the
-    /// queue's](crate::job_queue::Builder::attempts) number. With 0 its push is
+    /// Sets after how many attempts, 1 or more, the job is dead if it fails. It replaces [the
+    /// queue's number](crate::job_queue::Builder::attempts). With 0 the push is
     /// [refused](crate::job_queue::PushReason::OutOfRange).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.rare.get_or_insert_default().attempts = Some(attempts.into());
         self
     }
 
-    /// Sets a name that at most one job of the tenant has, from its push until it is done, dead or
-    /// taken out. A second push is [refused](crate::job_queue::PushReason::Duplicate). A dead job
-    /// that is requeued takes its name again, or is [refused](crate::job_queue::Refused::Duplicate)
-    /// if another job has it by then.
-    /// [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the job that waits.
+    /// Sets a name that at most one job of the tenant has at a time. The job has it from its push
+    /// until it is done, dead or taken out. A second push is
+    /// [refused](crate::job_queue::PushReason::Duplicate). A dead job that is requeued takes its
+    /// name again, or is [refused](crate::job_queue::Refused::Duplicate) if another job has it by
+    /// then. [`push_replacing`](crate::job_queue::JobQueue::push_replacing) takes out the job that
+    /// waits.
     pub fn unique(mut self, name: impl Into<Name>) -> Self {
         self.rare.get_or_insert_default().unique = Some(name.into());
         self

@@ -39,8 +39,7 @@ pub enum Refused {
     Alive,
     /// It is dead.
     Dead,
-    /// This job of the same tenant has taken the dead job's [unique name](super::Place::unique) by
-    /// now.
+    /// This job of the same tenant has the dead job's [unique name](super::Place::unique) by now.
     Duplicate(JobId),
     /// The queue takes nothing more: it is closed.
     Closed,
@@ -66,20 +65,18 @@ impl From<Closed> for Refused {
 pub enum PushReason {
     /// The queue is closed.
     Closed,
-    /// The queue holds as many jobs as its capacity, or the rest of its room is for pushes that
+    /// The queue holds as many jobs as its capacity. Or the rest of its room is for pushes that
     /// wait.
     Full,
     /// These are more jobs at once than the queue's capacity.
     AboveCapacity,
     /// There was no room in time.
     TimedOut,
-    /// This job of the same tenant has the same
-    /// [unique name](super::Place::unique).
+    /// This job of the same tenant has the same [unique name](super::Place::unique).
     Duplicate(JobId),
     /// Two jobs of the batch, of the same tenant, have the same unique name.
     DuplicateInBatch,
-    /// Its [place](crate::job_queue::Part::place) is from a handle whose name is gone, or of
-    /// another queue.
+    /// Its [place](crate::job_queue::Part::place) is of another queue, or of a name that is gone.
     Stale,
     /// Its own number of [attempts](super::Place::attempts) is 0.
     OutOfRange(OutOfRange),
