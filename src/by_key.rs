@@ -1,29 +1,29 @@
-//! Order by (key, sequence): many small orders of items that stand elsewhere.
+//! Order by (key, sequence): many small orders of items that are stored elsewhere.
 //!
-//! An order knows no keys. Who adds an item first finds its position with a
-//! comparison of its own, and then inserts it. So the user's `Ord` runs in
-//! [`position`](Order::position), [`head`](Order::head) and [`before`](Order::before)
-//! alone, which change nothing. The other methods compare nothing and cannot fail.
+//! An order knows no keys. The caller first finds an item's position with a comparison of its own,
+//! and then inserts the item. So the user's `Ord` runs only in [`position`](Order::position),
+//! [`head`](Order::head) and [`before`](Order::before), which change nothing, and in
+//! [`pass`](Passing::pass) before it changes anything. The other methods compare nothing and cannot
+//! fail.
 //!
 //! # State
 //!
-//! Items that came in order stand in a list, the run. Those that came before its last
-//! stand in a tree ([`tree`]). The [`Links`] of an item stand in the item: an order holds
-//! nothing but its ends, and allocates nothing.
+//! Items that came in order are in a list, the run. Items that belong before its last one are in a
+//! tree ([`tree`]). The [`Links`] of an item are in the item: an order holds only its ends, and
+//! allocates nothing.
 //!
 //! # Invariants
 //!
-//! 1. The run is in order, and so is the tree. Which of their first items is first is
-//!    compared when it is asked.
-//! 2. What the links of an end of the run say of its outside is not looked at.
-//! 3. An item is in one order at most, and does not move while it is in it. Which order
-//!    that is, is not checked.
+//! 1. The run is in order, and so is the tree. [`head`](Order::head) compares their first items.
+//! 2. The links of an end of the run that point out of the run are not read.
+//! 3. An item is in one order at most, and does not move while it is in it. No method checks which
+//!    order an item is in.
 //!
 //! # Cost
 //!
-//! What comes last costs one comparison and a few stores, and so does taking the first
-//! out. What comes earlier is found in O(log d) comparisons expected, d being how many of
-//! the tree come behind it.
+//! An item that comes last costs one comparison and a few stores, and so does taking the first out.
+//! An earlier item is found in O(log d) comparisons expected, where d is how many items of the tree
+//! come behind it.
 
 use std::cmp::Ordering;
 
@@ -45,7 +45,7 @@ pub enum Position {
     Late(tree::Position),
 }
 
-/// Items pass from other orders to one, whose last is looked up once for all of them.
+/// Moves items from other orders to one, whose last item is looked up once for all of them.
 pub struct Passing<'a, I: Items> {
     to: &'a mut Order,
     items: &'a I,
@@ -53,8 +53,8 @@ pub struct Passing<'a, I: Items> {
 }
 
 impl<I: Items> Passing<'_, I> {
-    /// Takes an item out of its order, and inserts it where it belongs in this one. If
-    /// `compare` panics nothing has changed.
+    /// Takes an item out of its order, and inserts it where it belongs in this one. If `compare`
+    /// panics, nothing has changed.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -144,13 +144,13 @@ impl Order {
         links
     }
 
-    /// Inserts an item behind all others, with the links that it has for that.
+    /// Inserts an item behind all others; it has its [links](Self::next_links) already.
     #[inline(always)]
     pub fn push(&mut self, items: &impl Items, item: u32) {
         self.set_end(RIGHT, item, |end| items.links(end));
     }
 
-    /// The run becomes longer on this side.
+    /// Extends the run by an item on this side.
     #[inline(always)]
     fn set_end<'a>(&mut self, side: usize, item: u32, links_of: impl FnOnce(u32) -> &'a Links) {
         match std::mem::replace(&mut self.ends[side], item) {
@@ -159,7 +159,7 @@ impl Order {
         }
     }
 
-    /// Takes an item out that has these links, if it is the first of the run.
+    /// Takes an item with these links out if it is the first of the run; whether it was.
     #[inline(always)]
     pub fn take_first(&mut self, item: u32, links: &Links) -> bool {
         let is_first = self.ends[LEFT] == item;
@@ -191,7 +191,7 @@ impl Order {
         }
     }
 
-    /// Other items are to pass to this order.
+    /// Begins to move items of other orders to this one.
     #[inline(always)]
     pub fn passing<'a, I: Items>(&'a mut self, items: &'a I) -> Passing<'a, I> {
         let last = self.last_of(items);
@@ -202,14 +202,14 @@ impl Order {
         }
     }
 
-    /// The last item, or the last of the run.
+    /// The last item of the run, or of the tree if there is no run.
     #[inline(always)]
     pub fn last_of<'a, I: Items>(&self, items: &'a I) -> Option<&'a I::Item> {
         let last = self.last();
         (last != NONE).then(|| items.item(last))
     }
 
-    /// The first item. Which of two that is `compare` says.
+    /// The first item: `compare` decides between the first of the run and that of the tree.
     #[inline(always)]
     pub fn head<I: Items>(
         &self,
@@ -225,8 +225,8 @@ impl Order {
         }
     }
 
-    /// How many items come before this one, which compares to the others as `compare`
-    /// says. A step for each of them.
+    /// How many items come before one that compares to the others as `compare` says. Cost: a step
+    /// for each of them.
     pub fn before<I: Items>(
         &self,
         items: &I,

@@ -1,10 +1,9 @@
 //! An ordered job queue: agents claim the first N jobs that may run, by key.
 //!
-//! What people do with `SELECT .. FOR UPDATE SKIP LOCKED` in a database, in
-//! memory, exact and without a scan. A job is pushed with a key and a
-//! [`Place`]: its tenant, its group, and when it is due. Agents, which may be
-//! threads, tasks or a simulator, [`claim`](JobQueue::claim) jobs and complete
-//! them, give them back, or fail them.
+//! It does in memory what people do with `SELECT .. FOR UPDATE SKIP LOCKED` in a database, exactly
+//! and without a scan. A job is pushed with a key and a [`Place`]: its tenant, its group, and when
+//! it is due. Agents, which may be threads, tasks or a simulator, [`claim`](JobQueue::claim) jobs
+//! and complete them, give them back, or fail them.
 //!
 //! ```
 //! use conversant::job_queue::{JobQueue, Place, Scope, Why};
@@ -22,7 +21,7 @@
 //! let names: Vec<&str> = claims.iter().map(|claim| claim.as_str()).collect();
 //! assert_eq!(names, ["job 1", "job 2", "job 4"]);
 //!
-//! // What is not completed goes back to its place.
+//! // A job that is not completed goes back to its place.
 //! drop(claims.pop());
 //! claims.remove(0).complete()?;
 //! let again = queue.claim(10).wait()?;
@@ -43,65 +42,61 @@
 //!
 //! # What is in line
 //!
-//! A job is in its tenant's line if and only if it is due and its group has
-//! room for it; a tenant takes its turn if and only if such a job is there
-//! and the tenant's limit has room. What is blocked is in no line: a claim
-//! costs the same with a million blocked jobs in front. [`JobQueue::why`] says
-//! what keeps a job.
+//! A job is in its tenant's line if and only if it is due and its group's limit has room for it. A
+//! tenant takes turns if and only if its line has a job and its own limit has room. A blocked job
+//! is in no line, so a claim costs the same with a million blocked jobs ahead. [`JobQueue::why`]
+//! says what keeps a job from running.
 //!
 //! # Guarantees
 //!
 //! - A claim of `n` gives min(n, jobs that may run) jobs: never fewer, and it
 //!   never waits for another agent's claim.
-//! - Of a group, of a tenant and of the queue no more jobs are claimed at once
-//!   than its limit says. The limits are taken together or not at all.
-//! - Within a tenant jobs are claimed in exact order of their keys, equal keys
-//!   in the order in which they were pushed, skipping what may not run. There is
-//!   no bypass: endless smaller keys starve larger ones.
-//! - Between tenants: weighted round robin over jobs. Let W be the sum of the
-//!   weights of the tenants that have jobs to run; one of them with weight w has
-//!   w of every W jobs claimed.
+//! - No more jobs of a group, of a tenant or of the queue are claimed at once than its limit
+//!   allows. A job takes a unit of each of these limits, or of none.
+//! - Within a tenant, jobs are claimed in exact order of their keys, and jobs with equal keys in
+//!   the order in which they were pushed. Jobs that may not run are skipped. There is no bypass:
+//!   endless smaller keys starve larger ones.
+//! - Tenants take turns by weighted round robin over jobs. Let W be the sum of the weights of the
+//!   tenants that have jobs to run. Then w of every W claimed jobs are of such a tenant with weight
+//!   w.
 //! - Each job is completed exactly once, or taken out, or stays. A claim that is
 //!   not completed gives its job back, to the place of its key.
-//! - A lease that runs out gives the job back, and what its claim does then is
-//!   the error [`Expired`], which changes nothing.
-//! - Claims [of one tenant or group](Part::claim) obey the same limits and the same
-//!   order, and count as no turn of the tenant.
-//! - Of a queue with a capacity no more jobs are held at once than it says, and
-//!   [pushes that wait](JobQueue::push_wait) for room are overtaken by none.
-//! - Waiting claims are woken one for each job that may run. One that was woken
-//!   and is not polled keeps one job from the others that wait: until it is polled
-//!   or dropped, or more jobs may run than claims have been woken; nothing else that
-//!   happens frees the job. Whoever does not wait can [have](JobQueue::try_claim)
-//!   it.
+//! - When a lease runs out, the job goes back. From then on, each change that its claim tries gives
+//!   the error [`Expired`] and changes nothing.
+//! - Claims [of one tenant or group](Part::claim) obey the same limits and the same order, and do
+//!   not count as the tenant's turn.
+//! - A queue with a capacity never holds more jobs than that, and no push overtakes [pushes that
+//!   wait](JobQueue::push_wait) for room.
+//! - One waiting claim is woken for each job that may run. A claim that was woken and is not polled
+//!   keeps one job from the other waiting claims, until it is polled or dropped, or until more jobs
+//!   may run than claims have been woken. Nothing else frees the job for them, but a
+//!   [`try_claim`](JobQueue::try_claim) can take it.
 //!
 //! # The user's code
 //!
-//! Of the user's only `Ord` of the key runs under the queue's lock: in
-//! [`push`](JobQueue::push), [`why`](JobQueue::why), and the claims. It must
-//! not call the queue. If it panics the panic goes on, that one operation has
-//! done nothing, and the queue goes on; completing, giving back, limits, leases and
-//! other keys compare nothing. A key that can never be compared, as a float that is none,
-//! has each claim panic until its job is [removed](JobQueue::remove): check keys before
-//! they are pushed. Keys, jobs and wakers are dropped, jobs cloned, and wakers
-//! woken without the lock; they may call the queue. A job is cloned by [`JobQueue::get`], and
-//! where it is to be had by value while a claim whose lease ran out shows it still. A waker
-//! that panics stops nobody: all others are woken, and the call that woke it goes on.
+//! The only user code that runs under the queue's lock is `Ord` of the key: in
+//! [`push`](JobQueue::push), in [`why`](JobQueue::why), and in claims. It must not call the queue.
+//! If it panics, the panic goes on, that one operation has done nothing, and the queue goes on.
+//! Completing and giving back jobs, and changing limits, leases and keys, compare nothing. A key
+//! that cannot be compared, such as a NaN, makes each claim panic until its job is
+//! [removed](JobQueue::remove): check keys before you push them. Without the lock, keys, jobs and
+//! wakers are dropped, jobs are cloned and wakers are woken; this code may call the queue. A job is
+//! cloned by [`JobQueue::get`], and when it is returned by value while a claim whose lease ran out
+//! still shows it. A waker that panics stops nobody: all others are woken, and the call that woke
+//! it goes on.
 //!
 //! # Memory ordering
 //!
-//! What was done before a push is seen by whoever claims the job. What was done
-//! before a claim is completed or given back is seen by whoever claims a job
-//! that needed its room, and by the job's next claim.
+//! A push happens before the claim of its job. The completion or return of a claim happens before
+//! each claim of a job that needed its room, and before the next claim of the same job.
 //!
 //! # Cost
 //!
-//! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
-//! push and each job that is gone. O(log n) a job in every operation but snapshots,
-//! lists and shutdown; of the jobs that are blocked only those of the same group count.
-//! What has become due is put in order by the next claim, all of it.
-//! Nothing of a tenant or group is left when its last job is gone, unless something was
-//! set for it.
+//! Each operation takes one mutex. With a [capacity](Builder::capacity), each push and each job
+//! that leaves adds a read-modify-write of a word. Every operation but snapshots, lists and
+//! shutdown is O(log n) per job; of the blocked jobs, only those of the same group count. The next
+//! claim puts all jobs in order that have become due. When the last job of a tenant or group is
+//! gone nothing of it is left, unless a handle keeps it or something was set for it.
 
 mod body;
 mod builder;
@@ -144,14 +139,14 @@ pub use snapshot::{Counts, Snapshot};
 
 /// An ordered job queue. See the [module](self).
 ///
-/// A cheap clone; the drop of the last one shuts the queue down, and drops what waits.
-/// [Owned](Claim::into_owned) claims stay valid: they can be completed, and what is given
+/// A clone is cheap. The drop of the last clone shuts the queue down, and drops the jobs that wait.
+/// [Owned](Claim::into_owned) claims stay valid: they can be completed, and a job that is given
 /// back then is dropped. A job that has a handle of its own queue keeps the queue.
 pub struct JobQueue<K, J> {
     owner: Arc<Owner<K, J>>,
 }
 
-/// Ends the queue with its last handle.
+/// Shuts the queue down when its last handle is dropped.
 struct Owner<K, J> {
     shared: Arc<Shared<K, J>>,
 }
@@ -164,16 +159,15 @@ impl<K: Ord, J> JobQueue<K, J> {
         built.expect("the defaults are in range")
     }
 
-    /// A queue to order.
+    /// Begins a queue whose settings you choose.
     pub fn builder() -> Builder<K, J> {
         Builder::new()
     }
 
     /// Claims up to `n` jobs that may run now; none if none may.
     ///
-    /// It may go ahead of waiting claims that have been woken and have not
-    /// looked yet. The claims have the queue's [lease](Builder::lease);
-    /// [`extend`](Claim::extend) gives one another.
+    /// It may overtake waiting claims that have been woken and have not looked yet. The claims have
+    /// the queue's [lease](Builder::lease); [`extend`](Claim::extend) changes that of one claim.
     ///
     /// # Panics
     ///
@@ -184,21 +178,20 @@ impl<K: Ord, J> JobQueue<K, J> {
         shared.with_state(|state| claiming::claim(shared, state, None, n))
     }
 
-    /// Waits for at least one job, and claims up to `n` that may run then. An
-    /// `n` of 0 gives none at once.
+    /// Waits for at least one job, and claims up to `n` that may run then. An `n` of 0 does not
+    /// wait, and claims nothing.
     ///
-    /// Who waits longest is woken first; one that comes just then may be
-    /// faster, and the woken one keeps its place in line.
+    /// The claim that has waited longest is woken first. A claim that has just begun may overtake
+    /// it; the woken claim then keeps its place in the wait queue.
     ///
-    /// Cancel safe: a wait that is dropped has claimed nothing, and if it had
-    /// been woken, the next is. One that is woken and kept without being polled
-    /// keeps a job from the others that wait: drop it, or poll it.
+    /// Cancel safe: a wait that is dropped has claimed nothing, and if it had been woken, the next
+    /// one is woken. A wait that is woken and not polled keeps a job from the others: poll it, or
+    /// drop it.
     ///
     /// # Errors
     ///
-    /// [`Closed`] if the queue is closed, nothing waits and nothing is
-    /// claimed. While something is paused or not due it waits, until that changes or the
-    /// queue is [shut down](Self::shutdown).
+    /// [`Closed`] if the queue is closed, no job waits and none is claimed. While a job is paused
+    /// or not due, the wait goes on until that changes or the queue is [shut down](Self::shutdown).
     ///
     /// # Panics
     ///
@@ -221,21 +214,21 @@ impl<K, J> JobQueue<K, J> {
         &self.owner.shared
     }
 
-    /// How many jobs there are of what, and how many agents wait: O(1), and a step for
-    /// each tenant or group that is waited for.
+    /// How many jobs are in each state, and how many agents wait. Cost: O(1), and a step for each
+    /// tenant or group that claims wait for.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let shared = self.shared();
         shared.read(|state| snapshot::counts(shared, state))
     }
 
-    /// How many jobs it holds at most. See [`Builder::capacity`].
+    /// How many jobs the queue holds at most. See [`Builder::capacity`].
     #[must_use]
     pub fn capacity(&self) -> Limit {
         self.shared().capacity.limit()
     }
 
-    /// How many more jobs it has room for now, if it has a capacity. Out of date
+    /// How many more jobs the queue has room for now, if it has a capacity. The number may be stale
     /// when it is returned.
     #[must_use]
     pub fn available_permits(&self) -> Option<i64> {
@@ -252,9 +245,9 @@ impl<K, J> JobQueue<K, J> {
         shared.read(|state| snapshot::take(shared, state))
     }
 
-    /// Refuses all that is pushed or requeued from now on. What waits, and what
-    /// is claimed and comes back, can still be claimed; when nothing is left,
-    /// claims give [`Closed`]. A second close does nothing.
+    /// Refuses all pushes and requeues from now on. Jobs that wait, and claimed jobs that come
+    /// back, can still be claimed. When no job waits or is claimed, claims give [`Closed`]. A
+    /// second close does nothing.
     pub fn close(&self) {
         self.shared().close(|_| ());
     }
@@ -265,9 +258,8 @@ impl<K, J> JobQueue<K, J> {
         self.shared().read(|state| state.closed)
     }
 
-    /// Closes the queue and takes out all that waits, in the order in which it
-    /// was pushed. What is claimed stays so, and what of it is given back waits
-    /// again; the dead stay.
+    /// Closes the queue and takes out all jobs that wait, in the order in which they were pushed.
+    /// Claimed jobs stay claimed, and wait again if they are given back. Dead jobs stay.
     ///
     /// Cost: O(n log n) under the lock.
     ///
@@ -315,13 +307,13 @@ impl<K, J> fmt::Debug for JobQueue<K, J> {
 
 /// What may cross threads, and why.
 ///
-/// With a lease a job is shared by the queue and its claims (after it has run out,
-/// several), which lend it out by reference: it must be `Send` and `Sync`. Keys
-/// are compared under the lock alone: they must be `Send`.
+/// With a lease, the queue and the job's claims (several, once a lease has run out) share the job
+/// and lend it out by reference: it must be `Send` and `Sync`. Keys are compared only under the
+/// lock: they must be `Send`.
 const _: () = {
     const fn send_and_sync<H: Send + Sync>() {}
 
-    /// Stands for any key that is `Send` and no more.
+    /// Represents any key that is `Send` and no more.
     type OnlySend = std::cell::Cell<u8>;
 
     send_and_sync::<JobQueue<OnlySend, u8>>();

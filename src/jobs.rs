@@ -1,54 +1,51 @@
 //! Which job is next: the policy of the job queue.
 //!
-//! A plain data structure without locks, threads or clocks. It is not
-//! built on `backlog`: there a group is one line in order of arrival, with a rank
-//! and a turn; here every job has a position of its own, a group may have several
-//! units, and the order is the user's `Ord`, which may panic.
+//! A plain data structure without locks, threads or clocks. It is not built on `backlog`: there a
+//! group is one queue in order of arrival, with a rank and a turn. Here every job has a position of
+//! its own, a group may have several units, and the order is the user's `Ord`, which may panic.
 //!
 //! # State
 //!
-//! Jobs, groups and tenants in slabs. Each job is of one `Group`: those of a tenant that
-//! are in no group are of one without a name, which has no limit. A job that is due and
-//! waits is in one order (`by_key`), whose links stand in the job: in its tenant's line, or
-//! in its group's order. In the line are the ungrouped ones, and the first of each group
-//! that has room (its `front`). The ring holds the tenants that have work and room.
+//! Jobs, groups and tenants are in slabs. Each job belongs to one `Group`: a tenant's jobs without
+//! a group belong to one without a name, which has no limit. A job that waits and is due is in one
+//! order (`by_key`), whose links are in the job. The order is its tenant's line (`claimable`) or
+//! its group's `order`. The line has the ungrouped jobs, and the first job of each group that has
+//! room (its `front`). The ring has the tenants that have work and room.
 //!
 //! # Protocol
 //!
-//! A job's change of state is counted by `Home::count` and `Jobs::count`, or in one step
-//! where little changes (`Home::count_claim`, `count_gone`, a push behind others); none compares
-//! keys. A job that should be in an order and is not
-//! yet, and a group that should have a front and has none, are noted as dirty; the
-//! next claim inserts them (`update_orders`). So the user's `Ord` runs in `push`,
-//! `update_orders` and `why`, and where a claim asks for the first of a line: before anything
-//! has changed, or in between two whole changes.
+//! `Home::count` and `Jobs::count` count a job's change of state. Where little changes, one step
+//! does it (`Home::count_claim`, `count_gone`, a push behind others). The counting compares no
+//! keys. A job that should be in an order and is not yet, and a group that should have a front and
+//! has none, are marked as dirty; the next claim inserts them (`update_orders`). So the user's
+//! `Ord` runs in `push`, `update_orders` and `why`, and when a claim asks for the first job of a
+//! line. It runs before anything has changed, or between two whole changes.
 //!
 //! # Invariants
 //!
-//! 1. A line holds only what could be claimed if the limits of its tenant and
-//!    of the queue had room; what is blocked is in no line.
-//! 2. A group's front comes before all of its order. One that has room, jobs in its
-//!    order and no front is dirty, and so is a job that is ready and in no order.
-//! 3. A group's `counted` is min(its room, its ready jobs); a tenant's `units`
-//!    is the sum of these, and its `counted` is min(its room, its units); `open` is
-//!    the sum of those.
+//! 1. A line has only jobs that could be claimed if the limits of its tenant and of the queue had
+//!    room. A blocked job is in no line.
+//! 2. A group's front comes before all jobs in its order. A group that has room, jobs in its order
+//!    and no front is dirty, and so is a ready job that is in no order.
+//! 3. A group's `counted` is min(its room, its ready jobs). A tenant's `units` is the sum of its
+//!    groups' `counted`, and its `counted` is min(its room, its units). `open` is the sum of the
+//!    tenants' `counted`.
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
-//! 5. Nothing of the user's is dropped in here: keys and jobs come in and leave
-//!    by value.
-//! 6. A name is kept while a job is in it, dead ones included, a handle keeps it,
-//!    or a setting that is not the default.
-//! 7. What is kept with a state is there as long as that: the timer of a job that waits
-//!    until then or is leased, the death of a dead one.
+//! 5. No value of the user's is dropped in here: keys and jobs come in and leave by value.
+//! 6. A name is kept while a job has it (a dead one too), a handle keeps it, or a setting of it is
+//!    not the default.
+//! 7. What belongs to a state lives as long as the state: the timer of a job that is not due or is
+//!    leased, and the entry in `dead` of a dead job.
 //! 8. A tenant's unique names are those of its jobs that are not dead.
-//! 9. A part that is waited for, and of which more may run than when it was looked at, is
-//!    among those that have risen, or all have (`awaited`).
+//! 9. A part that claims wait for, and of which more jobs may run than at its last check, is among
+//!    those that have risen, or all have (`awaited`).
 //!
 //! # Cost
 //!
-//! O(log d) comparisons expected where a job is inserted, d being how many come behind
-//! it, in its group and among those that could be claimed in its tenant: blocked jobs of
-//! other groups are not in either. A claim compares once where jobs came late. The rest is
-//! O(1), but for names, dates, `why`, lists and snapshots.
+//! Inserting a job takes O(log d) comparisons expected. d is the number of jobs that come behind it
+//! in its group and among the claimable jobs of its tenant; blocked jobs of other groups are in
+//! neither. A claim compares once if jobs came late. The rest is O(1), except for names, dates,
+//! `why`, lists and snapshots.
 
 use std::collections::BTreeMap;
 
@@ -91,17 +88,17 @@ pub struct Jobs<K, J> {
     jobs: Slab<Job<K, J>>,
     groups: Slab<Group>,
     tenants: Slab<Tenant>,
-    /// The tenants by name, as numbers of their slots.
+    /// The slots of the tenants, by name.
     names: BTreeMap<Name, u32>,
     ring: Ring,
     timers: Timers<Key>,
-    /// What came in order is put in order at less cost: the first is updated first.
+    /// Updated from first to last, because jobs that come in order are inserted at less cost.
     dirty: Vec<Dirty>,
-    /// How many of these are updated already.
+    /// How many entries of `dirty` are updated already.
     updated: usize,
-    /// In the order in which they died.
+    /// The dead jobs, by the number of the death: in the order in which they died.
     dead: BTreeMap<u64, Key>,
-    /// Up to which death somebody was told.
+    /// The last death that a wait has returned.
     told: u64,
     limit: Limit,
     group_limit: Limit,
@@ -117,8 +114,8 @@ pub struct Jobs<K, J> {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// No job yet. Groups begin with the limit `group_limit`; what fails is tried
-    /// again as `retry` says, or is dead.
+    /// Without jobs. Groups begin with the limit `group_limit`; a job that fails is retried as
+    /// `retry` says, or is dead.
     pub fn new(group_limit: Limit, retry: Retry) -> Self {
         Self {
             jobs: Slab::new(),
@@ -148,12 +145,12 @@ impl<K, J> Jobs<K, J> {
         self.eligible_of(None)
     }
 
-    /// How many jobs there are, in whatever state.
+    /// How many jobs there are, in any state.
     pub fn total(&self) -> usize {
         self.jobs.len()
     }
 
-    /// What has become of those that were there.
+    /// What has become of the jobs that left or came back.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -163,7 +160,7 @@ impl<K, J> Jobs<K, J> {
         self.total() - self.running as usize - self.dead.len()
     }
 
-    /// How many of them are not due.
+    /// How many jobs wait and are not due.
     pub fn later(&self) -> usize {
         self.later
     }
@@ -197,8 +194,8 @@ impl<K, J> Jobs<K, J> {
         self.tenants.by_index_mut(at).expect(PINNED)
     }
 
-    /// A job's state changes, and what is kept with the old one goes: its timer, its death.
-    /// If it is ready then, it is inserted later.
+    /// Changes a job's state, and ends what belongs to the old one: its timer, its entry in `dead`.
+    /// A job that becomes ready and is in no order is marked dirty.
     fn set_state(&mut self, at: u32, state: State) {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
         let states = (std::mem::replace(&mut job.state, state), state);
@@ -233,7 +230,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job of this group and tenant went from one state to another: what all jobs sum up to.
+    /// Adds the change of state of a job, in this group and tenant, to the sums over all jobs.
     #[inline(always)]
     fn count(&mut self, home: (u32, u32), balance: (u64, u64), (old, state): (State, State)) {
         self.balanced(home, balance);
@@ -243,7 +240,7 @@ impl<K, J> Jobs<K, J> {
         self.later = self.later + usize::from(is_later) - usize::from(was_later);
     }
 
-    /// What a group and its tenant could have claimed has changed, perhaps.
+    /// Recounts a group and its tenant, whose claimable jobs may have changed.
     fn balance(&mut self, group: u32) {
         let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
         home.balance_group(&self.jobs, &mut self.dirty);
@@ -251,8 +248,8 @@ impl<K, J> Jobs<K, J> {
         self.balanced(home, balance);
     }
 
-    /// A tenant could have so many claimed that could have had so many, by a change in this
-    /// group of it.
+    /// Applies the change of a tenant's `counted` from `old`, caused by a change in this group of
+    /// the tenant.
     #[inline(always)]
     fn balanced(&mut self, (group, at): (u32, u32), (old, counted): (u64, u64)) {
         self.open = self.open - old + counted;
@@ -273,7 +270,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job or a handle left: what nobody needs of its names goes.
+    /// A job or a handle is gone: forgets its group and its tenant if nothing needs them.
     fn reap(&mut self, group: u32) {
         let idle = self.group(group);
         let tenant = idle.tenant;
@@ -295,8 +292,8 @@ impl<K, J> Jobs<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Inserts all that is dirty. The user's `Ord` runs here; if it panics,
-    /// the one it ran for stays dirty, and nothing else is lost.
+    /// Inserts all that is dirty. The user's `Ord` runs here. If it panics, the entry for which it
+    /// ran stays dirty, and nothing else is lost.
     #[inline(always)]
     fn update_orders(&mut self) {
         if self.dirty.is_empty() {
@@ -315,8 +312,8 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// The next dirty one is this group, and others of its tenant follow, perhaps: the first
-    /// job of each becomes its front, if it lacks one.
+    /// Updates this group, the next dirty entry, and the groups of the same tenant that follow it.
+    /// A group that lacks a front gets the first job of its order as its front.
     #[inline(always)]
     fn update_groups(&mut self, first: u32) {
         let Some(&Group { tenant, .. }) = self.groups.by_index(first) else {
@@ -342,7 +339,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// The next dirty one is this job: it is inserted, if it is ready.
+    /// Updates this job, the next dirty entry: inserts it if it is ready.
     fn update_job(&mut self, at: u32) {
         let job = self.jobs.by_index(at);
         let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
@@ -361,14 +358,14 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// Where a job belongs that is ready: of this tenant or group, as far as they are there.
+    /// Where a ready job of this tenant and group is to be inserted; either may not exist yet.
     #[inline(always)]
     fn in_order(&self, rank: Rank<'_, K>, (tenant, group): (Option<u32>, Option<u32>)) -> InOrder {
         let group = group.map(|at| self.group(at));
         let tenant = group.map(|group| group.tenant).or(tenant);
         if let Some(group) = group.filter(|group| group.is_named) {
             let position = rank.position(&self.jobs, &group.order);
-            // Behind another of its order it is behind the front too.
+            // A job behind another of its group's order is behind the front too.
             let is_behind = position == Position::Last && !group.order.is_empty();
             let is_first = !is_behind
                 && match group.front {
@@ -384,7 +381,7 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// A dirty list that grew beyond this is freed when it is empty, and rid of what has gone when
+/// A dirty list that grew beyond this is freed when it is empty, and purged of stale entries when
 /// there are fewer jobs.
 const DIRTY_KEPT: usize = 256;
 

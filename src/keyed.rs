@@ -92,8 +92,8 @@ pub struct Keyed<K, T, S = RandomState> {
 
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
-/// A key's group, its locked shard, and what was made in vain, to be dropped after the shard is
-/// unlocked.
+/// A key's group, its locked shard, and a group and a name that were not needed, to be dropped
+/// after the shard is unlocked.
 type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Unneeded<K, T>>);
 type Unneeded<K, T> = (Pinned<T>, Option<Arc<K>>);
 
@@ -157,7 +157,7 @@ impl<K, T, S> Keyed<K, T, S> {
     /// Sets how many groups may be kept before idle ones are forgotten, all at once; 1,024 by
     /// default, and always twice as many as were busy when idle ones were last forgotten. All
     /// `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
-    /// beside its place in the map; making one costs several times a send. If keys come back,
+    /// besides its place in the map; making one costs several times a send. If keys come back,
     /// set this to the number of keys.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
@@ -169,7 +169,7 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 
     /// Keeps a copy of each key while its group is kept, for [`key_of`](Self::key_of). Call it
-    /// before the first send: groups that are there already are not told.
+    /// before the first send: keys of groups that exist already are not kept.
     ///
     /// Cost: a copy and some 40 bytes for each group, when it is made.
     #[must_use]
@@ -214,8 +214,8 @@ impl<K, T, S> Keyed<K, T, S> {
 }
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// Sends a message to the group of a key, in the tier of the group's last message (0 in a
-    /// new group). Messages of one key are delivered in order.
+    /// Sends a message to the group of a key. Messages of one key are delivered in order. The tier
+    /// is that of the group's last message (0 in a new group).
     ///
     /// # Errors
     ///
@@ -277,8 +277,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             return Ok((group, shard, None));
         }
         drop(shard);
-        // An event of the queue, which may run wakers: under no lock. Dropped under none, also
-        // if an `Eq` panics.
+        // The queue may run wakers here, so no lock is held. The group is dropped under none too,
+        // even if an `Eq` panics.
         let (limit, level, capacity) = self.shards.made();
         let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
         if capacity != Limit::Unlimited {
@@ -325,7 +325,7 @@ impl<K, T> Shards<K, T> {
 
     /// Forgets what `take` takes out of each map. Under no lock.
     fn forget_in_all(&self, take: impl Fn(&mut KeyMap<K, T>) -> Vec<Entry<K, T>>) {
-        // Dropped at the end, since the drop of a key may panic.
+        // Dropped at the end, because the drop of a key may panic.
         let mut forgotten = Vec::new();
         for map in &self.maps {
             let taken = take(&mut map.0.lock());

@@ -1,4 +1,4 @@
-//! The orders against sorted vectors.
+//! Orders against sorted vectors.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ enum Act {
         order: usize,
         key: u8,
     },
-    /// Behind all that are there: orders are most of all this.
+    /// Behind all that are there: most of what orders are used for.
     AddLast {
         order: usize,
     },
@@ -61,7 +61,7 @@ fn numbered(len: u32) -> Vec<Numbered> {
         .collect()
 }
 
-/// Checks the order against its items, each with its key; and its inner ones.
+/// Checks the order, and its tree, against the expected items with their keys.
 fn check(items: &Vec<Numbered>, order: Order, expected: &[(u8, u32)]) {
     let place = |item| expected.iter().position(|other| other.1 == item).unwrap();
     let compare = |one, other| place(one).cmp(&place(other));
@@ -82,7 +82,7 @@ proptest! {
     fn as_sorted_vectors_are(acts in prop::collection::vec(act(), 0..150)) {
         let mut items = Vec::new();
         let mut orders = [Order::EMPTY; 3];
-        // By order: key and item.
+        // For each order: key and item.
         let mut naive: [Vec<(u8, u32)>; 3] = Default::default();
         for act in acts {
             let item = items.len() as u32;
@@ -101,7 +101,7 @@ proptest! {
                     let at = among.partition_point(|&(other, _)| other <= key);
                     among.insert(at, (key, item));
                 }
-                // As one that was a front until now: it has been there.
+                // As a former front, which was in an order before.
                 Act::AddFirst { order } if naive[order].first().is_none_or(|first| first.0 > 0) => {
                     items.push(Numbered(item, Links::out()));
                     orders[order].insert(&items, Position::First, item);
@@ -116,7 +116,7 @@ proptest! {
                 Act::Pass { order, to, at } if !naive[order].is_empty() => {
                     let at = at % naive[order].len();
                     let (key, item) = naive[order].remove(at);
-                    // Among equal keys it is the last in its new order.
+                    // Among equal keys, the item is the last in its new order.
                     let rank = |other| match other == item {
                         true => (key, u32::MAX),
                         false => (naive[to].iter().find(|pair| pair.1 == other).unwrap().0, 0),
@@ -136,13 +136,13 @@ proptest! {
     }
 }
 
-/// What is last costs one comparison, and so does what comes last of those that are late;
-/// near the end it is no more than a few, on average.
+/// An item that comes last costs one comparison, and so does the last one of those that are late.
+/// Near the end it takes no more than a few, on average.
 #[test]
 fn near_the_end_is_found_at_once() {
     let items = numbered(10_001);
     let mut order = Order::EMPTY;
-    // In front of one, each is late.
+    // All items come before this one, so each is late.
     order.insert(&items, Position::First, 10_000);
     for item in 0..10_000 {
         let mut compared = 0;
@@ -173,7 +173,7 @@ fn near_the_end_is_found_at_once() {
     assert_eq!(order, Order::EMPTY);
 }
 
-/// In order, nothing is in the tree, and whoever comes when it is empty is in order again.
+/// Items that come in order are not in the tree, and after it is empty they go to the run again.
 #[test]
 fn what_comes_in_order_is_in_the_run() {
     let items = numbered(5);

@@ -1,7 +1,7 @@
-//! What came late: ordered trees.
+//! Ordered trees of the items that came late.
 //!
-//! Treaps with parent links: in order by position, a heap by a priority that is the
-//! scrambled number of the item.
+//! Treaps with parent links: in order by position, and a heap by priority, which is a hash of the
+//! item's number.
 //!
 //! # Invariants
 //!
@@ -10,9 +10,8 @@
 //!
 //! # Cost
 //!
-//! A position is found in O(log d) comparisons expected, d being how many items come
-//! behind it: what comes last costs one. The rest compares nothing, and is O(1)
-//! expected.
+//! A position is found in O(log d) comparisons expected, where d is how many items come behind it:
+//! the last position costs one. The rest compares nothing, and is O(1) expected.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -23,9 +22,9 @@ pub(super) const NONE: u32 = u32::MAX;
 const OUTSIDE: u32 = u32::MAX - 1;
 const IN_RUN: u32 = u32::MAX - 2;
 
-/// Where the items stand, by number; each with its links.
+/// The items by number, each with its links.
 pub trait Items {
-    /// What stands there.
+    /// The type of an item.
     type Item;
 
     /// An item.
@@ -41,18 +40,18 @@ pub trait Items {
     }
 }
 
-/// One item's place in its order. In cells: who has compared an item changes them without
-/// another look-up.
+/// One item's place in its order. In cells: a caller that has compared an item changes its links
+/// without another look-up.
 #[derive(Clone, Debug)]
 pub struct Links {
     /// `NONE` at the root of a tree, `IN_RUN` in a run, `OUTSIDE` in no order.
     parent: Cell<u32>,
-    /// At the left and at the right; in a run the neighbours.
+    /// The left and the right child; in a run, the neighbours.
     pub(super) child: [Cell<u32>; 2],
 }
 
 impl Links {
-    /// Those of an item that is in no order.
+    /// The links of an item that is in no order.
     pub const fn out() -> Self {
         Self {
             parent: Cell::new(OUTSIDE),
@@ -66,20 +65,20 @@ impl Links {
         self.parent.get() != OUTSIDE
     }
 
-    /// The item is in no order.
+    /// Marks the item as in no order.
     #[inline(always)]
     pub(super) fn set_out(&self) {
         self.parent.set(OUTSIDE);
     }
 
-    /// It is at this end of a run, with the end before it beside it.
+    /// Puts the item at this end of a run, next to the previous end.
     #[inline(always)]
     pub(super) fn set_beside(&self, side: usize, end: u32) {
         self.parent.set(IN_RUN);
         self.child[1 - side].set(end);
     }
 
-    /// The items beside one of a run.
+    /// The neighbours of an item, if it is in a run.
     #[inline]
     pub(super) fn neighbours(&self) -> Option<[u32; 2]> {
         let [left, right] = &self.child;
@@ -116,7 +115,7 @@ impl Tree {
     /// The position of an item that compares to the others as `compare` says;
     /// behind its equals.
     ///
-    /// The only method that runs code of the caller's.
+    /// The only method that runs the caller's code.
     #[inline(never)]
     pub(super) fn position<I: Items>(
         self,
@@ -134,7 +133,7 @@ impl Tree {
                 side: RIGHT,
             };
         }
-        // Each item of the right edge comes before all that is below it at the right.
+        // Each item on the right edge comes before all items in its right subtree.
         let mut parent = self.tail;
         loop {
             let above = items.links(parent).parent.get();
@@ -217,7 +216,7 @@ impl Tree {
         self.head
     }
 
-    /// The last one.
+    /// The last item, or `NONE`.
     #[inline]
     pub(super) fn tail(self) -> u32 {
         self.tail
@@ -243,7 +242,7 @@ impl Tree {
         }
     }
 
-    /// An item and its parent change places; the order stays. What is above now.
+    /// Exchanges an item and its parent; the order stays. Returns the item's new parent.
     fn rotate_up(&mut self, items: &impl Items, item: u32) -> u32 {
         let Links { parent, child } = items.links(item);
         let parent = parent.get();
@@ -260,7 +259,7 @@ impl Tree {
     }
 }
 
-/// The last item on this side, at and below this one.
+/// The outermost item on this side, among this item and all below it.
 fn extreme(items: &impl Items, mut item: u32, side: usize) -> u32 {
     let mut last = NONE;
     while item != NONE {
@@ -282,8 +281,7 @@ fn next(items: &impl Items, item: u32) -> Option<u32> {
     Some(above).filter(|&above| above != NONE)
 }
 
-/// Splitmix of its number: as good as random for balance, and the same in every
-/// run.
+/// Splitmix of the item's number: as good as random for balance, and the same in every execution.
 #[inline]
 fn priority(item: u32) -> u32 {
     let mut z = (u64::from(item) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -294,7 +292,7 @@ fn priority(item: u32) -> u32 {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 impl Tree {
-    /// Checks the invariants; the height.
+    /// Checks the invariants; returns the height.
     pub(super) fn check(self, items: &impl Items) -> usize {
         assert_eq!(self.head, extreme(items, self.root, LEFT));
         assert_eq!(self.tail, extreme(items, self.root, RIGHT));

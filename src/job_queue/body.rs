@@ -1,9 +1,9 @@
 //! A job, in its queue or in its claim.
 //!
-//! A claim without a lease has the job by value, and brings it back. With a lease the job
-//! must stay in the queue too, as another may claim it while the first claim still shows
-//! it: the two share it, and whoever is to have it by value at last clones it if it is
-//! still shown elsewhere.
+//! A claim without a lease takes the job by value, and brings it back. With a lease the job must
+//! stay in the queue too, because another agent may claim it while the first claim still shows it.
+//! So the queue and its claims share the job. An operation that returns it by value clones it if a
+//! claim still shows it.
 
 use std::ops::Deref;
 
@@ -27,11 +27,11 @@ pub(super) struct Lent<J> {
 /// `J::clone`.
 pub(super) type Clones<J> = fn(&J) -> J;
 
-/// What the queue has of a job: nothing while its claim has it by value.
+/// The job as the queue stores it: `None` while its claim has it by value.
 pub(super) type Stored<J> = Option<Body<J>>;
 
 impl<J> Body<J> {
-    /// The job by value. What runs is the user's.
+    /// The job by value. It may run the user's `clone`.
     pub(super) fn into_job(self) -> J {
         match self {
             Self::Own(job) => job,
@@ -42,7 +42,7 @@ impl<J> Body<J> {
         }
     }
 
-    /// Takes it out, or shares it if `clone` says how.
+    /// Takes a job out, or shares it if there is a `clone`.
     #[inline]
     pub(super) fn lend(stored: &mut Stored<J>, clone: Option<Clones<J>>) -> Stored<J> {
         let lent = match (stored.take()?, clone) {
@@ -54,7 +54,7 @@ impl<J> Body<J> {
         Some(Self::Shared(lent))
     }
 
-    /// Puts it back where it was taken out; one that is shared is there still.
+    /// Puts a job back that was taken out; a shared one is still there.
     #[inline]
     pub(super) fn put_back(lent: &mut Stored<J>, stored: &mut Stored<J>) {
         if stored.is_none() {
@@ -74,12 +74,12 @@ impl<J> Deref for Body<J> {
     }
 }
 
-/// What no claim has.
+/// The content of a job that no claim has.
 pub(super) fn unwrapped<J>(job: Stored<J>) -> J {
     job.expect("no claim has it").into_job()
 }
 
-/// The same, of jobs that were taken out.
+/// The same for a job that was taken out.
 pub(super) fn taken<K, J>(taken: Taken<K, Stored<J>>) -> Taken<K, J> {
     let Taken { key, job, attempts } = taken;
     let job = unwrapped(job);

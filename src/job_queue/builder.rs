@@ -1,4 +1,4 @@
-//! What a queue is to be.
+//! The settings of a new queue.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,27 +43,26 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
-    /// After so many attempts a job that failed is dead, 1 or more; 5 if
-    /// nothing is said. See [`Claim::fail`](super::Claim::fail). A job may have
-    /// its [own number](super::Place::attempts).
+    /// Sets after how many attempts, 1 or more, a job that fails is dead; 5 by default. See
+    /// [`Claim::fail`](super::Claim::fail). A job may have its [own
+    /// number](super::Place::attempts).
     pub fn attempts(mut self, attempts: impl Into<Limit>) -> Self {
         self.retry.attempts = attempts.into();
         self
     }
 
-    /// A job that failed is due `first` later, after its next failure twice that,
-    /// and so on, `most` later at the longest; at once by default. A
-    /// [`Ticker`](crate::ticker::Ticker) keeps the time, or you by
-    /// [`advance`](JobQueue::advance). Other jobs of its group do not wait. As a queue's
-    /// [`back_off`](crate::queue::Builder::back_off), job by job.
+    /// Sets the delay after a failure: `first` after the first attempt, doubled by each further
+    /// attempt, and at most `most`; no delay by default. A [`Ticker`](crate::ticker::Ticker) keeps
+    /// the time, or you call [`advance`](JobQueue::advance). Other jobs of the group do not wait.
+    /// It works as a queue's [`back_off`](crate::queue::Builder::back_off), but for each job alone.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
     }
 
-    /// How long a claim holds, if it is not extended; for ever by default.
-    /// With a [`Ticker`](crate::ticker::Ticker) counted from the claim, else from the
-    /// latest time that [`advance`](JobQueue::advance) was told.
+    /// How long a claim holds unless it is extended; for ever by default. With a
+    /// [`Ticker`](crate::ticker::Ticker) the lease counts from the claim, otherwise from the latest
+    /// time that was passed to [`advance`](JobQueue::advance).
     pub fn lease(mut self, lease: Duration) -> Self
     where
         J: Clone,
@@ -72,25 +71,25 @@ impl<K: Ord, J> Builder<K, J> {
         self
     }
 
-    /// How many jobs the queue holds at most, in whatever state; no limit if nothing
-    /// is said, none if it is 0. A full queue refuses what is [pushed](JobQueue::push) at once;
-    /// [`push_wait`](JobQueue::push_wait) waits for room. Room comes when a job is
-    /// completed or taken out.
+    /// How many jobs the queue holds at most, in any state; by default there is no limit. With 0 it
+    /// holds none. A full queue refuses an immediate [push](JobQueue::push);
+    /// [`push_wait`](JobQueue::push_wait) waits for room. A job that is completed or taken out
+    /// makes room.
     pub fn capacity(mut self, capacity: impl Into<Limit>) -> Self {
         self.capacity = capacity.into();
         self
     }
 
-    /// Calls this when a claim is dropped outside of a panic and was neither completed nor
-    /// explicitly given back, most often because a `complete` was forgotten: to log it, or
-    /// to panic in a test. The job has gone back, and no lock is held;
-    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
+    /// Calls this when a claim is dropped outside of a panic, neither completed nor given back.
+    /// Most often a `complete` was forgotten: log it, or panic in a test. The job has gone back by
+    /// then, and no lock is held. [`Counts::dropped`](super::Counts::dropped) counts such drops in
+    /// any case.
     pub fn on_dropped(mut self, told: impl Fn(JobId) + Send + Sync + 'static) -> Self {
         self.on_dropped = Some(Box::new(told));
         self
     }
 
-    /// The queue.
+    /// Builds the queue.
     ///
     /// # Errors
     ///

@@ -14,22 +14,20 @@ use super::body::{Body, Stored, taken};
 use super::shared::Shared;
 use crate::jobs::JobId;
 
-/// A claimed job, with one unit of its group's, its tenant's and the queue's
-/// limit.
+/// A claimed job, with one unit of its group's, its tenant's and the queue's limit.
 ///
-/// It is done when [`complete`](Self::complete) is called, and only then. If it
-/// is dropped the job goes back to the place of its key, one more attempt
-/// counted, and [`Counts::dropped`](super::Counts::dropped) and
-/// [`Builder::on_dropped`](super::Builder::on_dropped) say so, by which a
-/// `complete` that was forgotten is found; dropped by a panic it [fails](Self::fail).
-/// A claim that is forgotten itself (`mem::forget`) keeps its job, unless it has a lease.
-/// It may outlive the queue, and its lease: then the job has gone back without it, and
-/// whatever it does gives the error [`Expired`] and changes nothing. The job itself stays
-/// readable.
+/// The job is done when [`complete`](Self::complete) is called, and only then. A claim that is
+/// dropped gives its job back to the place of its key, and one more attempt is counted.
+/// [`Counts::dropped`](super::Counts::dropped) and
+/// [`Builder::on_dropped`](super::Builder::on_dropped) report such drops, and so show a forgotten
+/// `complete`. A claim that a panic drops [fails](Self::fail) its job. A claim that is forgotten
+/// itself (`mem::forget`) keeps its job unless it has a lease. A claim may outlive the queue, and
+/// its lease. When the lease has run out, the job has gone back: methods that return a `Result`
+/// then give the error [`Expired`] and change nothing. The job itself stays readable.
 ///
-/// Every method that asks or changes the queue takes its lock once.
+/// Every method that reads or changes the queue takes the queue's lock once.
 ///
-/// It borrows its queue, or owns it: see [`into_owned`](Self::into_owned).
+/// A claim borrows its queue, or owns it: see [`into_owned`](Self::into_owned).
 #[must_use = "dropping a claim gives its job back"]
 pub struct Claim<'q, K, J> {
     shared: Owner<'q, K, J>,
@@ -38,10 +36,10 @@ pub struct Claim<'q, K, J> {
     over: bool,
 }
 
-/// Whose a claim is.
+/// The queue of a claim, borrowed or owned.
 pub(super) type Owner<'q, K, J> = Cow<'q, Arc<Shared<K, J>>>;
 
-// It lends the job out, and changes it never.
+// A claim lends its job out, and never changes it.
 impl<K, J> UnwindSafe for Claim<'_, K, J> {}
 impl<K, J> RefUnwindSafe for Claim<'_, K, J> {}
 
@@ -55,7 +53,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         }
     }
 
-    /// As if the job had not been claimed.
+    /// Puts a job back as if it had not been claimed.
     pub(super) fn unpick(jobs: &mut Jobs<K, Stored<J>>, mut claim: Self) {
         claim.over = true;
         Body::put_back(&mut claim.body, jobs.unpick(claim.pick));
@@ -91,11 +89,11 @@ impl<'q, K, J> Claim<'q, K, J> {
     }
 
     /// The job's key as it is now: a [`rekey`](super::JobQueue::rekey) changes it.
-    /// [`complete`](Self::complete) gives a key back that cannot be copied.
+    /// [`complete`](Self::complete) returns the key even if it is not `Copy`.
     ///
     /// # Errors
     ///
-    /// [`Expired`] if the lease has run out, as for the names.
+    /// [`Expired`] if the lease has run out.
     pub fn key(&self) -> Result<K, Expired>
     where
         K: Copy,
@@ -124,14 +122,13 @@ impl<'q, K, J> Claim<'q, K, J> {
             .read(|state| Ok(state.jobs.claimed(self.pick)?.2.cloned()))
     }
 
-    /// Whether its lease has not run out.
+    /// Whether the claim's lease has not run out.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.shared.read(|state| state.jobs.holds(self.pick))
     }
 
-    /// The job is done: it leaves the queue, and its units are free. Key and job
-    /// are the caller's.
+    /// Completes the job: it leaves the queue, and its units are free. Returns the key and the job.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place};
@@ -147,24 +144,24 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// # Errors
     ///
-    /// [`Expired`] if the lease has run out: the job waits again, is claimed by
-    /// another, is dead or gone, and nothing has changed.
+    /// [`Expired`] if the lease has run out: by then the job waits again, is claimed by another
+    /// agent, is dead or gone. Nothing has changed.
     ///
     /// # Panics
     ///
-    /// If a claim whose lease ran out, or [`get`](super::JobQueue::get), shows the job
-    /// still, and its `clone` panics. The job is done.
+    /// If the job's `clone` does, which runs if [`get`](super::JobQueue::get), or a claim whose
+    /// lease ran out, still shows the job. The job is done.
     pub fn complete(mut self) -> Result<Taken<K, J>, Expired> {
         self.over = true;
         let (pick, body) = (self.pick, &mut self.body);
         let done = self.shared.with_state(|state| state.complete(pick, body));
-        // With what the queue had of a job that is shared.
+        // The queue's share of a shared job is dropped too.
         drop(self);
         done.map(taken)
     }
 
-    /// As [`complete`](Self::complete) of each, in order, but the queue's lock is taken once
-    /// for all; once for each run of claims of one queue.
+    /// As [`complete`](Self::complete) of each claim, in order, but under one lock. Each run of
+    /// claims of one queue takes that queue's lock once.
     ///
     /// ```
     /// use conversant::job_queue::{Claim, JobQueue, Place};
@@ -178,8 +175,8 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// # Panics
     ///
-    /// If the iterator does; none is completed. If a `clone` does, as for
-    /// [`complete`](Self::complete); all are.
+    /// If the iterator does; then no claim is completed. If a `clone` does, as for
+    /// [`complete`](Self::complete); then all are completed.
     pub fn complete_all(
         claims: impl IntoIterator<Item = Self>,
     ) -> Vec<Result<Taken<K, J>, Expired>> {
@@ -196,12 +193,12 @@ impl<'q, K, J> Claim<'q, K, J> {
                 }
             });
         }
-        // With what their queues had of jobs that are shared.
+        // The queues' shares of shared jobs are dropped too.
         drop(claims);
         done.into_iter().map(|done| done.map(taken)).collect()
     }
 
-    /// Whether it is dead, of which `trace` is told.
+    /// Returns `dead`, and reports a dead job to `trace`.
     fn told_of(&self, dead: bool) -> bool {
         if dead {
             trace::job_died(&self.id(), self.attempt());
@@ -209,8 +206,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         dead
     }
 
-    /// The job is not done: it goes back to the place of its key, one more
-    /// attempt counted. The same as dropping it, but for the answer.
+    /// Gives the job back to the place of its key, and counts one more attempt. A drop outside of a
+    /// panic does the same, but returns no result and counts as [dropped](super::Counts::dropped).
     ///
     /// # Errors
     ///
@@ -219,8 +216,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Ready).map(drop)
     }
 
-    /// As [`give_back`](Self::give_back), and due no earlier than at this time
-    /// by the embedder's clock. Until then it is absent.
+    /// As [`give_back`](Self::give_back), but the job is not due before this time. The time is by
+    /// the embedder's clock. Until then the job is absent.
     ///
     /// # Errors
     ///
@@ -229,9 +226,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::At(due)).map(drop)
     }
 
-    /// The job is not done, and this was no attempt at it: as
-    /// [`give_back_at`](Self::give_back_at), but nothing is counted. For a job that
-    /// finds that it cannot run yet.
+    /// As [`give_back_at`](Self::give_back_at), but no attempt is counted. For a job that finds
+    /// that it cannot run yet.
     ///
     /// # Errors
     ///
@@ -240,12 +236,11 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Snoozed(due)).map(drop)
     }
 
-    /// The job has failed: it goes back, and is due after the
-    /// [back-off](super::Builder::back_off), or it is dead if this was the last of
-    /// its [attempts](super::Builder::attempts), whatever ended those before it.
-    /// Whether it is dead.
+    /// Fails the job, which goes back or is dead; returns whether it is dead. The job is dead if
+    /// this was the last of its [attempts](super::Builder::attempts), however the earlier ones
+    /// ended. Otherwise it is due after the [back-off](super::Builder::back_off).
     ///
-    /// A lease that runs out and a panic that drops the claim fail it too.
+    /// A lease that runs out fails the job too, and so does a panic that drops the claim.
     ///
     /// # Errors
     ///
@@ -254,8 +249,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Failed)
     }
 
-    /// As [`fail`](Self::fail), but due no earlier than at this time, whatever the
-    /// back-off.
+    /// As [`fail`](Self::fail), but the back-off is not used: the job is not due before this time.
     ///
     /// # Errors
     ///
@@ -264,7 +258,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::FailedUntil(due))
     }
 
-    /// The job has failed and is dead, however many attempts it has left.
+    /// Fails the job, and makes it dead even if it has attempts left.
     ///
     /// # Errors
     ///
@@ -273,9 +267,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::FailedForGood).map(drop)
     }
 
-    /// Has the lease end at this time, by the embedder's clock, instead of when
-    /// it would have or never. If that has passed, the next
-    /// [`advance`](super::JobQueue::advance) ends it.
+    /// Sets when the lease ends, by the embedder's clock; a claim without a lease gets one. If that
+    /// time has passed, the next [`advance`](super::JobQueue::advance) ends the lease.
     ///
     /// # Errors
     ///
@@ -287,7 +280,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         let Self { pick, body, .. } = self;
         self.shared.with_state(|state| {
             state.jobs.extend(*pick, until)?;
-            // It must be there if the lease runs out.
+            // The queue must have the job if the lease runs out.
             let stored = state.jobs.claimed_data(pick.id);
             Body::put_back(body, stored);
             *body = body.take().or_else(|| Body::lend(stored, Some(J::clone)));
@@ -295,14 +288,14 @@ impl<'q, K, J> Claim<'q, K, J> {
         })
     }
 
-    /// It was not ended before it was dropped.
+    /// Ends a claim that is dropped and was not ended before.
     #[cold]
     fn dropped(&mut self) {
         let how = match panicking() {
             true => Unclaim::Failed,
             false => Unclaim::Ready,
         };
-        // One whose lease has run out has nothing to give back.
+        // A claim whose lease has run out has nothing to give back.
         let ended = self.end(how);
         if ended.is_ok() && how == Unclaim::Ready {
             self.shared.tell_dropped(self.pick.id);

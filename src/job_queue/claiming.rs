@@ -22,7 +22,7 @@ pub struct Claiming<'q, K, J> {
 }
 
 impl<'q, K: Ord, J> Claiming<'q, K, J> {
-    /// Waits for one job at least, if any is asked for.
+    /// Waits for at least one job, unless `n` is 0.
     pub(super) fn wait(shared: &'q Arc<Shared<K, J>>, of: Option<Pinned>, n: usize) -> Wait<Self> {
         let ticket = None;
         Wait::new(Self {
@@ -34,7 +34,7 @@ impl<'q, K: Ord, J> Claiming<'q, K, J> {
     }
 }
 
-/// Claims what is there now.
+/// Claims up to `n` jobs that may run now.
 pub(super) fn claim<'q, K: Ord, J>(
     shared: &'q Arc<Shared<K, J>>,
     state: &mut State<K, J>,
@@ -55,8 +55,8 @@ impl<K, J> sealed::Sealed for Claiming<'_, K, J> {}
 impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
     type Output = Result<Vec<Claim<'q, K, J>>, Closed>;
 
-    /// Where nothing is found nothing is eligible, so that this change wakes
-    /// nobody, compares nothing, and cannot unwind with a new place in line.
+    /// If it finds no job, none is eligible. So the change that enqueues the wait wakes nobody and
+    /// compares nothing, and cannot unwind with the wait newly enqueued.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let &mut Self { shared, of, n, .. } = self;
         let ticket = &mut self.ticket;
@@ -79,7 +79,7 @@ impl<'q, K: Ord, J> Op for Claiming<'q, K, J> {
 
     fn cancel(&mut self) {
         let Self { of, ticket, .. } = self;
-        // If it had been notified, the waking rule passes that on.
+        // If this wait had been notified, the waking rule notifies the next one.
         let old = self.shared.with_state(|state| state.withdraw(*of, ticket));
         drop(old);
     }

@@ -1,4 +1,4 @@
-//! What is done to jobs and limits by name, and the time.
+//! Operations on jobs and limits by name, and the time.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use super::refuse::PushError;
 impl<K, J> JobQueue<K, J> {
     /// Changes a limit: how many jobs of this scope may be claimed at once.
     ///
-    /// Lowering it takes nothing back, it leaves a debt; 0 is a pause. What is
-    /// set is remembered, also for names without a job, until it is set to the
-    /// default again: for groups that of the [`Builder`](super::Builder), for tenants and the
-    /// queue no limit.
+    /// Lowering a limit takes no claim back: it leaves a debt. A limit of 0 is a pause. A limit is
+    /// remembered, even for a name without a job, until it is set to the default again. The default
+    /// is that of the [`Builder`](super::Builder) for groups, and no limit for tenants and the
+    /// queue.
     ///
     /// # Errors
     ///
@@ -31,15 +31,14 @@ impl<K, J> JobQueue<K, J> {
             .with_state(|state| state.jobs.set_limit(scope, limit))
     }
 
-    /// The limit that holds for this scope.
+    /// The limit that applies to this scope.
     #[must_use]
     pub fn limit(&self, scope: &Scope) -> Limit {
         self.shared().read(|state| state.jobs.limit(scope))
     }
 
-    /// Changes how many jobs in a row are a tenant's when it is its turn; 1 if
-    /// nothing is said. It holds from the tenant's next turn on, and is
-    /// remembered as a limit is.
+    /// Changes how many jobs in a row are claimed from a tenant in its turn; 1 by default. The
+    /// weight takes effect at the tenant's next turn, and is remembered as a limit is.
     ///
     /// # Errors
     ///
@@ -50,12 +49,12 @@ impl<K, J> JobQueue<K, J> {
             .with_state(|state| state.jobs.set_weight(tenant, weight))
     }
 
-    /// Tells the time by the embedder's clock, from an origin of its choice:
-    /// jobs that are due may run, and claims whose lease has run out give their
-    /// jobs back. An earlier time than the last changes nothing.
+    /// Sets the time by the embedder's clock, from an origin of its choice. Jobs that are due may
+    /// run, and claims whose lease has run out give their jobs back. A time before the last one
+    /// changes nothing.
     ///
-    /// Returns the time at which there will be something to do next. A
-    /// [`Ticker`](crate::ticker::Ticker) does it by itself.
+    /// Returns when there will be something to do next. A [`Ticker`](crate::ticker::Ticker) makes
+    /// these calls by itself.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place};
@@ -116,9 +115,8 @@ impl<K, J> JobQueue<K, J> {
         self.with_job(id, Jobs::remove).map(taken)
     }
 
-    /// Has a job that waits be due at this time instead, by the embedder's clock;
-    /// one that has passed makes it due now. It keeps the place of its key, and
-    /// its attempts.
+    /// Changes when a waiting job is due, by the embedder's clock; if that time has passed, the job
+    /// is due now. It keeps the place of its key, and its attempts.
     ///
     /// # Errors
     ///
@@ -127,8 +125,8 @@ impl<K, J> JobQueue<K, J> {
         self.with_job(id, |jobs, id| jobs.set_due(id, due))
     }
 
-    /// Puts another job in the place of one that waits: key, due time and attempts
-    /// stay. The old job.
+    /// Puts another job in the place of a waiting one: key, due time and attempts stay. Returns the
+    /// old job.
     ///
     /// # Errors
     ///
@@ -148,8 +146,8 @@ impl<K, J> JobQueue<K, J> {
         }
     }
 
-    /// Gives a job another key, and the place of that key. One that is claimed stays
-    /// claimed. Among equal keys its push counts as before. The old key.
+    /// Gives a job another key, and the place of that key; returns the old key. A claimed job stays
+    /// claimed. Among equal keys, the time of its push counts as before.
     ///
     /// # Errors
     ///
@@ -159,9 +157,9 @@ impl<K, J> JobQueue<K, J> {
         Ok(key)
     }
 
-    /// The jobs of this scope, in whatever state, in the order in which they were pushed.
-    /// [`statuses`](Self::statuses) tells one from another, or, of those that are not
-    /// claimed, [`get`](Self::get); [`remove_all`](Self::remove_all) takes out what was found.
+    /// The jobs of this scope, in any state, in the order in which they were pushed. To tell them
+    /// apart, use [`statuses`](Self::statuses), or [`get`](Self::get) for jobs that are not
+    /// claimed. [`remove_all`](Self::remove_all) takes out those that you choose.
     ///
     /// Cost: O(n log n) in all jobs of the queue, under the lock.
     #[must_use]
@@ -171,8 +169,7 @@ impl<K, J> JobQueue<K, J> {
         listed.into_iter().map(name).collect()
     }
 
-    /// Takes out those of these jobs that nobody has claimed, under one lock; the
-    /// others stay.
+    /// Takes out those of these jobs that are not claimed, under one lock; the others stay.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place, Scope};
@@ -200,8 +197,8 @@ impl<K, J> JobQueue<K, J> {
         removed.into_iter().map(taken).collect()
     }
 
-    /// Takes out all jobs of this scope that wait, in the order in which they were
-    /// pushed. Those that are claimed or dead stay.
+    /// Takes out all jobs of this scope that wait, in the order in which they were pushed. Claimed
+    /// and dead jobs stay.
     ///
     /// Cost: as [`list`](Self::list).
     ///
@@ -213,9 +210,9 @@ impl<K, J> JobQueue<K, J> {
         drained.into_iter().map(taken).collect()
     }
 
-    /// The jobs that [failed](super::Claim::fail) too often, those that died first
-    /// first. They stay, and hold their tenant's and group's name but not their
-    /// [unique](super::Place::unique) one, until they are requeued or [removed](Self::remove).
+    /// The jobs that [failed](super::Claim::fail) too often, in the order in which they died. They
+    /// stay until they are requeued or [removed](Self::remove). Until then they hold the names of
+    /// their tenant and group, but not their [unique](super::Place::unique) name.
     #[must_use]
     pub fn dead(&self) -> Vec<JobId> {
         let name = |id| self.shared().name(id);
@@ -223,13 +220,12 @@ impl<K, J> JobQueue<K, J> {
             .read(|state| state.jobs.dead().map(name).collect())
     }
 
-    /// Has a dead job wait again, at the place of its key, with no attempt
-    /// counted.
+    /// Lets a dead job wait again, at the place of its key, with no attempt counted.
     ///
     /// # Errors
     ///
-    /// [`Refused`] if there is no such job, it is not dead, another has its unique
-    /// name by now, or the queue is closed.
+    /// [`Refused`] if there is no such job, it is not dead, another job has its unique name by now,
+    /// or the queue is closed.
     pub fn requeue(&self, id: JobId) -> Result<(), Refused> {
         let shared = self.shared();
         shared.key(id)?;
@@ -253,7 +249,7 @@ impl<K, J> JobQueue<K, J> {
 }
 
 impl<K: Ord, J> JobQueue<K, J> {
-    /// What keeps a job from running, or who has it; `None` if it is gone.
+    /// What keeps a job from running, or that it is claimed; `None` if it is gone.
     ///
     /// Cost: a step for each job of its group that comes before it.
     ///

@@ -41,8 +41,8 @@ fn a_push_wakes_a_claim() {
     });
 }
 
-/// Two agents, two jobs, limit 1: the second job is eligible only when the
-/// first is done, and whoever then waits hears of it.
+/// Two agents, two jobs, limit 1: the second job is eligible only when the first is done; then the
+/// agent that waits is woken.
 #[test]
 fn a_completion_wakes_the_next_claim() {
     explore("a_completion_wakes_the_next_claim", None, || {
@@ -69,7 +69,7 @@ fn the_end_wakes_a_claim() {
     });
 }
 
-/// A claim that was told, or is being told, is dropped: the other is woken.
+/// A claim that was notified, or is being notified, is dropped: the other one is woken.
 #[test]
 fn a_cancelled_claim_passes_its_wake_on() {
     explore("a_cancelled_claim_passes_its_wake_on", Some(3), || {
@@ -95,9 +95,9 @@ fn a_cancelled_claim_passes_its_wake_on() {
     });
 }
 
-/// A completion races the end of its lease: either it is done, or it was late
-/// and whoever waits has the job; never both. Without a bound it has 220,841
-/// interleavings and passes, in 100 seconds.
+/// A completion races the end of its lease: either the job is done, or the completion was late and
+/// the other agent has the job; never both. Without a bound it has 220,841 interleavings and
+/// passes, in 100 seconds.
 #[test]
 fn a_late_completion_is_never_also_a_return() {
     explore("a_late_completion_is_never_also_a_return", Some(3), || {
@@ -119,7 +119,7 @@ fn a_late_completion_is_never_also_a_return() {
     });
 }
 
-/// A drop that gives a job back wakes who waits.
+/// A drop that gives a job back wakes a waiting claim.
 #[test]
 fn a_drop_wakes_a_claim() {
     explore("a_drop_wakes_a_claim", None, || {
@@ -131,7 +131,7 @@ fn a_drop_wakes_a_claim() {
     });
 }
 
-/// Two places, one taken: a push that is refused for its name takes none, at no moment.
+/// A capacity of 2, one unit taken: a push that is refused for its name takes none at any moment.
 #[test]
 fn a_refused_push_takes_no_room() {
     explore("a_refused_push_takes_no_room", Some(3), || {
@@ -146,7 +146,7 @@ fn a_refused_push_takes_no_room() {
     });
 }
 
-/// A completion and the wait for its room, in either order.
+/// A completion and the wait for the room that it makes, in either order.
 #[test]
 fn a_completion_wakes_a_push() {
     explore("a_completion_wakes_a_push", Some(3), || {
@@ -162,7 +162,7 @@ fn a_completion_wakes_a_push() {
     });
 }
 
-/// A batch that is refused for its names has no room that another is refused for.
+/// A batch that is refused for its names takes no room that another push is refused for.
 #[test]
 fn a_refused_batch_takes_no_room() {
     explore("a_refused_batch_takes_no_room", None, || {

@@ -1,4 +1,4 @@
-//! Waits for a job to be dead.
+//! Waits for dead jobs.
 
 use std::task::{Context, Poll};
 
@@ -11,11 +11,11 @@ use super::shared::{Shared, State};
 use crate::jobs::JobId;
 
 impl<K, J> JobQueue<K, J> {
-    /// Waits for a [dead](Self::dead) job that nobody was told of: each is told once,
-    /// to one who waits, also if it died before anybody did. One that is requeued or
-    /// removed before anybody is told is not told of.
+    /// Waits for a [dead](Self::dead) job that no wait has returned yet. Each dead job is returned
+    /// once, by one wait, even if it died before any wait began. A job that is requeued or removed
+    /// before it is returned is skipped.
     ///
-    /// Cancel safe: what a wait was woken for goes to the next.
+    /// Cancel safe: if a dropped wait had been woken, the next one is woken.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place};
@@ -30,8 +30,8 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`Closed`] if the queue is closed, nothing waits and nothing is claimed, and
-    /// somebody was told of each dead job.
+    /// [`Closed`] if the queue is closed, no job waits, none is claimed, and each dead job has been
+    /// returned.
     pub fn next_dead(&self) -> Wait<impl Op<Output = Result<JobId, Closed>>> {
         Wait::new(NextDead {
             shared: self.shared(),
@@ -41,7 +41,7 @@ impl<K, J> JobQueue<K, J> {
 }
 
 impl<K, J> State<K, J> {
-    /// Notifies who is due; false if the batch is full and more are.
+    /// Notifies the waits that are due; false if the batch is full and more are due.
     #[cold]
     pub(super) fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
         let all = self.watchers.len();
@@ -81,7 +81,7 @@ impl<K, J> Op for NextDead<'_, K, J> {
     }
 
     fn cancel(&mut self) {
-        // If it had been notified, the waking rule passes that on.
+        // If this wait had been notified, the waking rule notifies the next one.
         let ticket = &mut self.ticket;
         let withdraw = |state: &mut State<_, _>| ClonedWaker(state.watchers.withdraw(ticket));
         drop(self.shared.with_state(withdraw));

@@ -15,14 +15,14 @@ use super::refuse::PushError;
 use super::shared::Shared;
 use crate::jobs::JobId;
 
-/// A tenant or a group by handle: what is done by it does not look its name up.
+/// A handle of a tenant or a group: its operations do not look the name up.
 ///
-/// A group serves as a *kind* of job as well: workers that do one kind
-/// [claim](Self::claim) from its group, with the [limit](JobQueue::set_limit) that it needs.
+/// A group can also stand for a *kind* of job: workers that do one kind [claim](Self::claim) from
+/// its group, which has the [limit](JobQueue::set_limit) that the kind needs.
 ///
-/// A cheap clone; the last one forgets the name, if no job is in it and nothing is
-/// set for it. It does not keep the queue open: when that is dropped, pushes are
-/// refused.
+/// A clone is cheap. The drop of the last clone forgets the name, unless a job is in it or
+/// something is set for it. A handle does not keep the queue open: when the queue is dropped,
+/// pushes are refused.
 ///
 /// ```
 /// use conversant::job_queue::JobQueue;
@@ -45,7 +45,7 @@ pub struct Part<K, J> {
     pub(super) pin: Arc<Pin<K, J>>,
 }
 
-/// Keeps a name.
+/// Keeps a name while a handle of it lives.
 pub(super) struct Pin<K, J> {
     pub(super) shared: Arc<Shared<K, J>>,
     pub(super) pinned: Pinned,
@@ -54,7 +54,7 @@ pub(super) struct Pin<K, J> {
 impl<K, J> JobQueue<K, J> {
     /// The tenant of this name, made if there is none yet.
     ///
-    /// Cost: one look-up; what is done by the handle needs none.
+    /// Cost: one look-up; the operations of the handle need none.
     pub fn tenant(&self, name: impl Into<Name>) -> Part<K, J> {
         let name = name.into();
         Part::of(self.shared(), |jobs| jobs.pin(name))
@@ -62,49 +62,48 @@ impl<K, J> JobQueue<K, J> {
 }
 
 impl<K: Ord, J> Part<K, J> {
-    /// Puts a job in that is due. As [`JobQueue::push`], which by a [place](Self::place) here
-    /// pushes jobs that say more.
+    /// Pushes a job that is due. As [`JobQueue::push`]; to set more than tenant and group, pass a
+    /// [place](Self::place) of this part to that method.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`JobQueue::push`].
     ///
     /// # Panics
     ///
-    /// As there.
+    /// As [`JobQueue::push`].
     pub fn push(&self, key: K, job: J) -> Result<JobId, PushError<(K, J)>> {
         self.pin.shared.push(key, job, self.place())
     }
 
-    /// Claims up to `n` jobs of this tenant or group that may run now, in the order
-    /// of their keys. It does not count as the tenant's turn. As
-    /// [`JobQueue::try_claim`].
+    /// Claims up to `n` jobs of this tenant or group that may run now. They come in the order of
+    /// their keys. The claim does not count as the tenant's turn. As [`JobQueue::try_claim`].
     ///
     /// # Panics
     ///
-    /// As there.
+    /// As [`JobQueue::try_claim`].
     #[must_use = "dropping the claims gives the jobs back"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
         let Pin { shared, pinned } = &*self.pin;
         shared.with_state(|state| claiming::claim(shared, state, Some(*pinned), n))
     }
 
-    /// Waits for at least one job of this tenant or group, and claims up to `n`
-    /// that may run then. As [`JobQueue::claim`].
+    /// Waits for at least one job of this tenant or group. Claims up to `n` that may run then. As
+    /// [`JobQueue::claim`].
     ///
-    /// Those that wait here and those that wait for any job stand in lines of their
-    /// own: a job that may run wakes one of each, and who comes first has it. A change
-    /// costs a look at the lines of its own tenant and group, if somebody waits there; with
-    /// more room under a tenant's limit at those of all its groups, and under the queue's,
-    /// where jobs were short of it, at all lines.
+    /// Claims that wait for this part and claims that wait for any job have wait queues of their
+    /// own. A job that may run wakes one claim of each; the first to look gets the job. A change
+    /// checks the wait queues of its own tenant and group, if they have claims. If a tenant's limit
+    /// has more room, it checks those of all the tenant's groups. If the queue's limit has more
+    /// room and jobs were short of it, it checks all wait queues.
     ///
     /// # Errors
     ///
-    /// As there: the end is that of the queue.
+    /// As [`JobQueue::claim`]: the wait ends with the queue, not with the part.
     ///
     /// # Panics
     ///
-    /// As there.
+    /// As [`JobQueue::claim`].
     pub fn claim(&self, n: usize) -> Wait<impl Op<Output = Result<Vec<Claim<'_, K, J>>, Closed>>> {
         let Pin { shared, pinned } = &*self.pin;
         Claiming::wait(shared, Some(*pinned), n)
@@ -120,15 +119,14 @@ impl<K, J> Part<K, J> {
         Self { pin: Arc::new(pin) }
     }
 
-    /// The group of this name of the tenant, made if there is none yet; of a group, that
-    /// beside it.
+    /// The group of this name in the part's tenant, made if there is none yet.
     pub fn group(&self, name: impl Into<Name>) -> Self {
         let (name, pinned) = (name.into(), self.pin.pinned);
         Self::of(&self.pin.shared, |jobs| jobs.pin_group(pinned, name))
     }
 
-    /// The place of a job here, for all pushes of the queue: no name is looked up. It is
-    /// good as long as the handle lives, or a job or a setting keeps the name.
+    /// The place of a job in this part, for all pushes of the queue: no name is looked up. It is
+    /// valid while the handle lives, or a job or a setting keeps the name.
     ///
     /// ```
     /// use conversant::job_queue::JobQueue;
@@ -145,7 +143,7 @@ impl<K, J> Part<K, J> {
         Place::pinned(shared.number, *pinned)
     }
 
-    /// Its names, by which limits, lists and snapshots know it.
+    /// The names by which limits, lists and snapshots know this part.
     #[must_use]
     pub fn scope(&self) -> Scope {
         let pinned = self.pin.pinned;

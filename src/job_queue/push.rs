@@ -1,4 +1,4 @@
-//! Jobs come in, by name or by handle.
+//! Pushes of jobs, by name or by handle.
 
 use crate::jobs::{Entering, JobId, Place, PushReason, Taken};
 use crate::slab::Key;
@@ -9,7 +9,7 @@ use super::refuse::PushError;
 use super::room::Room;
 use super::shared::{Shared, State};
 
-/// A job that is in, and the one that left for it.
+/// A job that was pushed, and the one that it replaced.
 type Replacing<K, J> = (JobId, Option<Taken<K, J>>);
 
 impl<K: Ord, J> JobQueue<K, J> {
@@ -23,7 +23,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// let id = queue.push(2, "draft", once())?;
     /// let refused = queue.push(1, "final", once()).unwrap_err();
     /// assert_eq!(refused.reason, PushReason::Duplicate(id));
-    /// // It waits still, so that the second can take its place.
+    /// // The first still waits, so the second can take its place.
     /// assert_eq!(queue.replace(id, refused.content.1)?, "draft");
     /// assert_eq!(*queue.try_claim(9)[0], "final");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,9 +43,10 @@ impl<K: Ord, J> JobQueue<K, J> {
         self.shared().push(key, job, place)
     }
 
-    /// As [`push`](Self::push), but a job of the tenant that waits, due or not, and has the
-    /// same [unique name](super::Place::unique) leaves for this one, in one step: key, due
-    /// time and place are the new one's. The old job, which leaves its room too.
+    /// As [`push`](Self::push), but replaces, in one step, a job with the same unique name. That
+    /// job must wait, due or not, and have the tenant's same [unique name](super::Place::unique).
+    /// Key, due time and place are the new job's. Returns the old job, whose room the new one
+    /// takes.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place};
@@ -63,7 +64,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push); [`PushReason::Duplicate`] if that other job is claimed.
+    /// As [`push`](Self::push); [`PushReason::Duplicate`] if the job of that name is claimed.
     ///
     /// # Panics
     ///
@@ -87,9 +88,8 @@ impl<K: Ord, J> JobQueue<K, J> {
 
     /// Puts many jobs in, under one lock: all of them or none.
     ///
-    /// Waiting claims are woken when all are in. Cost: O(log n) each; the lock
-    /// is held for all of them. Where a [handle](super::Part::place) says the place, no name
-    /// is looked up.
+    /// Waiting claims are woken when all jobs are in. Cost: O(log n) each; the lock is held for all
+    /// of them. If the place comes from a [handle](super::Part::place), no name is looked up.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<K: Ord, J> Shared<K, J> {
         pushed.map_err(|why| refused(entering.0, why))
     }
 
-    /// Puts a job in that has its room, or takes it. What is refused is left as it was.
+    /// Pushes a job with this room, or takes room for it. A refused job is left as it was.
     #[inline(always)]
     pub(super) fn push_into(
         &self,
@@ -161,8 +161,9 @@ pub(super) fn refused<K, J>(left: Option<(K, Stored<J>)>, reason: PushReason) ->
 }
 
 impl<K: Ord, J> State<K, J> {
-    /// Puts a job in, for which there is room or can be taken. With `replaces` also the job
-    /// that it replaces, which is still there, and whose room it has.
+    /// Pushes a job, which takes room unless it has some or replaces another job. With `replaces`,
+    /// also returns the job that it replaces: that one is still there, and the new job has its
+    /// room.
     #[inline(always)]
     fn enter(
         &mut self,
@@ -176,8 +177,8 @@ impl<K: Ord, J> State<K, J> {
         self.jobs.push((entering, queue), replaces, admit)
     }
 
-    /// All or none: if one is refused or a comparison panics, those that are in
-    /// come out again, and so does their room.
+    /// All or none: if one job is refused or a comparison panics, the jobs that are in already are
+    /// taken out again, and their room is put back.
     fn enter_all(
         &mut self,
         entering: &mut [Entering<K, Stored<J>>],
@@ -204,7 +205,7 @@ impl<K: Ord, J> State<K, J> {
     }
 }
 
-/// Why one is refused beside these of its batch, which are in only for now.
+/// Why a job is refused whose batch has these jobs in the queue, for now.
 fn beside(batch: &[JobId], why: PushReason) -> PushReason {
     match why {
         PushReason::Duplicate(of) if batch.contains(&of) => PushReason::DuplicateInBatch,
@@ -212,7 +213,7 @@ fn beside(batch: &[JobId], why: PushReason) -> PushReason {
     }
 }
 
-/// Jobs that come out again unless all of them get in.
+/// Takes the jobs of a batch out again unless all of them get in.
 struct AllOrNone<'a, 'q, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<JobId>,

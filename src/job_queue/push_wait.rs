@@ -12,7 +12,7 @@ use super::refuse::PushError;
 use super::room::Room;
 use super::shared::Shared;
 
-/// Where a job is to stand.
+/// Where a job is to be pushed.
 pub struct ToPush<'a, K, J> {
     shared: &'a Shared<K, J>,
     place: Place,
@@ -25,13 +25,12 @@ type Pushing<'a, K, J> = Sending<'a, ToPush<'a, K, J>, (K, J), Result<JobId, Pus
 impl<K: Ord, J> JobQueue<K, J> {
     /// Puts a job in as soon as the queue has room for it.
     ///
-    /// Pushes that wait are served in the order in which they began to; an immediate
-    /// [`push`](Self::push) is refused as long as those in line want the room. One
-    /// that is told that there is room and never polled keeps its own room, and no
-    /// more.
+    /// Pushes that wait are served in the order in which they began to wait. An immediate
+    /// [`push`](Self::push) is refused while waiting pushes want the room. A wait that has been
+    /// granted room and is never polled keeps its own room, and no more.
     ///
-    /// An agent that waits here while it holds claims may keep the room that it
-    /// waits for: let it complete them first, or wait with a limit.
+    /// An agent that waits here while it holds claims may itself hold the room that it waits for.
+    /// It should complete the claims first, or wait with a time limit.
     ///
     /// ```
     /// use conversant::job_queue::{JobQueue, Place, PushReason};
@@ -52,16 +51,15 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped has pushed nothing: key and job are dropped, and room
-    /// that was promised to it goes to the next. Where a drop or
-    /// [`wait_timeout`](Wait::wait_timeout) would lose them,
-    /// [`into_message`](Wait::into_message) and
-    /// [`give_back_after`](Wait::give_back_after) give them back.
+    /// A wait that is dropped has pushed nothing: key and job are dropped, and room that it was
+    /// granted goes to the next wait. If you need key and job after a drop or a
+    /// [`wait_timeout`](Wait::wait_timeout), use [`into_message`](Wait::into_message) or
+    /// [`give_back_after`](Wait::give_back_after) instead.
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push), but that a full queue is waited for; closed also if
-    /// it is closed meanwhile.
+    /// As [`push`](Self::push), but a full queue is waited for. The wait also ends if the queue is
+    /// closed meanwhile.
     ///
     /// # Panics
     ///
@@ -81,7 +79,7 @@ impl<K: Ord, J> JobQueue<K, J> {
                 Err(PushError { content, reason })
             },
         );
-        // What is refused for another reason waits for no room, and takes none.
+        // A job that is refused for another reason does not wait for room, and takes none.
         steps.at_once = Some(|ToPush { shared, place }, (key, job)| {
             let mut entering = entering(key, job, place);
             match shared.push_into(&mut entering, Room::of(&shared.capacity)) {

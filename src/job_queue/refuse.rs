@@ -1,4 +1,4 @@
-//! Why a job is not in.
+//! Why a push was refused.
 
 use std::error::Error;
 use std::fmt;
@@ -13,15 +13,15 @@ impl From<SendReason> for PushReason {
             SendReason::Closed => Self::Closed,
             SendReason::AboveCapacity => Self::AboveCapacity,
             SendReason::TimedOut => Self::TimedOut,
-            // The others are of a queue's parts, handlers and tiers: never of a push.
+            // The other reasons are of a queue's parts, handlers and tiers, never of a push.
             _ => Self::Full,
         }
     }
 }
 
-/// What was not taken, and why: of one job its key and itself, of several all in order and why the
-/// first of them was refused that was, of one for the [place](super::JobQueue::replace) of another
-/// the job.
+/// What was not taken, and why. Of one job, the content is its key and the job. Of several jobs, it
+/// is all of them in order, and the reason is that of the first one that was refused. Of a
+/// [replacement](super::JobQueue::replace), it is the job alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PushError<C, R = PushReason> {
     /// What was not taken.
@@ -31,7 +31,7 @@ pub struct PushError<C, R = PushReason> {
 }
 
 shows!(
-    /// Without the content, so that any can be unwrapped on.
+    /// Omits the content, so that `unwrap` works with any content.
     [C, R: fmt::Debug] PushError<C, R>, |this| reason: this.reason
 );
 

@@ -1,19 +1,20 @@
-//! The room of jobs on their way in.
+//! Room for jobs that are being pushed.
 
 use crate::jobs::PushReason;
 use crate::queue::{Capacity, Permits};
 
-/// The room of jobs on their way in. It is taken under the queue's lock once nothing else
-/// refuses them, and put back under it, so that none who is refused has any that others see.
+/// Permits for jobs that are being pushed. They are taken under the queue's lock once nothing else
+/// refuses the jobs. If the jobs are refused after all, the permits are put back under that lock,
+/// so no other push finds them taken.
 pub(super) struct Room<'q> {
     capacity: &'q Capacity,
     permits: usize,
-    /// Who waits for room must be served.
+    /// Pushes that wait for room must be served.
     serve: bool,
 }
 
 impl<'q> Room<'q> {
-    /// None yet.
+    /// No permits yet.
     #[inline]
     pub(super) fn of(capacity: &'q Capacity) -> Self {
         Self {
@@ -23,7 +24,7 @@ impl<'q> Room<'q> {
         }
     }
 
-    /// That of a wait which was granted it.
+    /// The permit that a wait was granted.
     pub(super) fn granted(capacity: &'q Capacity, permits: Permits<'q>) -> Self {
         permits.keep();
         Self {
@@ -32,7 +33,7 @@ impl<'q> Room<'q> {
         }
     }
 
-    /// For so many jobs, if it has none.
+    /// Takes a permit for each of so many jobs, unless it has some.
     #[inline(always)]
     pub(super) fn take(&mut self, jobs: usize) -> Result<(), PushReason> {
         if self.permits == 0 {
@@ -42,13 +43,13 @@ impl<'q> Room<'q> {
         Ok(())
     }
 
-    /// It is the jobs' from now on.
+    /// The permits belong to the jobs from now on.
     #[inline(always)]
     pub(super) fn keep(mut self) {
         self.permits = 0;
     }
 
-    /// Under the queue's lock, or under none.
+    /// Puts the permits back. Runs under the queue's lock, or under none.
     pub(super) fn put_back(&mut self) {
         let permits = std::mem::take(&mut self.permits);
         self.serve |= permits > 0 && self.capacity.put(permits);
@@ -56,7 +57,7 @@ impl<'q> Room<'q> {
 }
 
 impl Drop for Room<'_> {
-    /// Under no lock.
+    /// Runs under no lock.
     #[inline]
     fn drop(&mut self) {
         if self.permits > 0 {

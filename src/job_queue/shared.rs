@@ -3,27 +3,26 @@
 //! State: the policy (`jobs`), the claims that wait, and how far the queue is
 //! closed, all under one mutex.
 //!
-//! Protocol: every change runs in [`with_state`](Shared::with_state): first the
-//! change, then the waking rule; then, without the lock, the wakers are woken
-//! and what is the user's is dropped.
+//! Protocol: every change runs in [`with_state`](Shared::with_state). The change comes first, then
+//! the waking rule. Then, without the lock, the wakers are woken and the user's values are dropped.
 //!
 //! Invariants:
-//! 1. The waking rule: at the end of every change at least as many claims are
-//!    notified as jobs may run, or all that wait if they are fewer; of those that
-//!    wait for one tenant or group, as many as its jobs that may run; of those that
-//!    wait for a dead job, as many as there are that nobody was told of; and all
-//!    of them once the queue is [`finished`](State::finished).
-//! 2. Of the user's only `Ord` runs under the lock. Keys and jobs come in by
-//!    reference to an owner outside of the change, and leave as its result, so
-//!    that they are dropped without the lock also when a comparison panics.
+//! 1. The waking rule: at the end of every change at least so many waits are notified, or all if
+//!    fewer wait: of the claims for any job, as many as jobs may run; of the claims for one tenant
+//!    or group, as many as its jobs that may run; of the waits for a dead job, as many as there are
+//!    dead jobs that no wait has returned. Once the queue is [`finished`](State::finished), all are
+//!    notified.
+//! 2. The only user code under the lock is `Ord`. Keys and jobs come in by reference to an owner
+//!    outside of the change, and leave as its result. So they are dropped without the lock even if
+//!    a comparison panics.
 //! 3. A change that panics has changed nothing that could wake anybody.
-//! 4. What a change takes is in a handle that gives it back (a claim) before
-//!    the first waker is woken.
-//! 5. In a queue that is gone (it was dropped) no job waits.
-//! 6. The permits of the capacity that are out are those of the jobs, of pushes on
-//!    their way in, and of waits that were granted one and not polled since. A push takes
-//!    them in its change, after all else that could refuse it; a change that took jobs out
-//!    gives theirs back when it has unlocked.
+//! 4. What a change claims is in a handle that gives it back (a claim) before the first waker is
+//!    woken.
+//! 5. In a queue that was dropped (`gone`) no job waits.
+//! 6. The permits of the capacity that are in use are those of the jobs, of pushes in progress, and
+//!    of waits that were granted one and have not been polled since. A push takes its permits in
+//!    its change, after everything else that could refuse it. A change that took jobs out gives
+//!    their permits back after it has unlocked.
 
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -48,30 +47,30 @@ pub(super) struct Shared<K, J> {
     pub(super) lease: Option<(Duration, Clones<J>)>,
     /// Claims that were dropped, neither completed nor given back.
     pub(super) dropped: Tally,
-    /// And who is told of each.
+    /// The user's callback for each of these.
     on_dropped: Option<OnDropped>,
-    /// With a permit for each job.
+    /// Has a permit for each job.
     pub(super) capacity: Capacity,
 }
 
 pub(super) type OnDropped = Box<dyn Fn(JobId) + Send + Sync>;
 
-// Whoever is told is told when nothing is half done.
+// The callback runs when nothing is half done.
 impl<K, J> UnwindSafe for Shared<K, J> {}
 impl<K, J> RefUnwindSafe for Shared<K, J> {}
 
 pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Stored<J>>,
-    /// Those that wait for any job.
+    /// The claims that wait for any job.
     pub(super) claims: Waiters<()>,
-    /// Those that wait for a job of one tenant or group; none of these is empty.
+    /// The claims that wait for a job of one tenant or group; none of these lists is empty.
     pub(super) part_claims: BTreeMap<Pinned, Waiters<()>>,
-    /// Those that wait to be told of a dead job.
+    /// The waits for a dead job.
     pub(super) watchers: Waiters<()>,
     pub(super) dates: Dates,
     /// Nothing more is pushed.
     pub(super) closed: bool,
-    /// Nobody claims any more.
+    /// The queue was dropped: nobody claims any more.
     gone: bool,
 }
 
@@ -104,8 +103,8 @@ impl<K, J> Shared<K, J> {
         }
     }
 
-    /// Runs `change` under the lock, then the waking rule if somebody waits, then the
-    /// wakers it gathered.
+    /// Runs `change` under the lock, then the waking rule if somebody waits, then the wakers that
+    /// the rule gathered.
     #[inline]
     pub(super) fn with_state<R>(&self, change: impl FnOnce(&mut State<K, J>) -> R) -> R {
         let mut state = self.state.lock_patiently();
@@ -130,12 +129,12 @@ impl<K, J> Shared<K, J> {
         read(&self.state.lock())
     }
 
-    /// As [`read`](Self::read), unless somebody holds the lock.
+    /// As [`read`](Self::read), unless the lock is held.
     pub(super) fn try_read<R>(&self, read: impl FnOnce(&State<K, J>) -> R) -> Option<R> {
         self.state.try_lock().map(|session| read(&session))
     }
 
-    /// Refuses all that is pushed from now on, and does `then` in the same change.
+    /// Refuses all pushes from now on, and runs `then` in the same change.
     pub(super) fn close<R>(&self, then: impl FnOnce(&mut State<K, J>) -> R) -> R {
         let result = self.with_state(|state| {
             state.closed = true;
@@ -145,7 +144,7 @@ impl<K, J> Shared<K, J> {
         result
     }
 
-    /// Closes, and takes out what waits.
+    /// Closes the queue, and takes out the jobs that wait.
     pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Stored<J>>> {
         self.close(|state| {
             state.gone |= gone;
@@ -153,7 +152,7 @@ impl<K, J> Shared<K, J> {
         })
     }
 
-    /// A claim was dropped, and its job has gone back. Runs what is the user's.
+    /// Reports a dropped claim, whose job has gone back. Runs the user's callback.
     #[cold]
     pub(super) fn tell_dropped(&self, job: Key) {
         self.dropped.count();
@@ -167,7 +166,7 @@ impl<K, J> Shared<K, J> {
         JobId { queue, key }
     }
 
-    /// The policy's name of a job, if it is one of this queue's.
+    /// The policy's name of a job, if the job is of this queue.
     pub(super) fn key(&self, id: JobId) -> Result<Key, Refused> {
         let own = id.queue == self.number;
         own.then_some(id.key).ok_or(Refused::Stale)
@@ -175,18 +174,18 @@ impl<K, J> Shared<K, J> {
 }
 
 impl<K, J> State<K, J> {
-    /// Nothing new comes into a closed queue.
+    /// An error if the queue is closed: then no new job comes in.
     pub(super) fn open(&self) -> Result<(), Closed> {
         if self.closed { Err(Closed) } else { Ok(()) }
     }
 
-    /// Closed, and nothing is left that could be claimed.
+    /// Whether the queue is closed, and no job waits or is claimed.
     pub(super) fn finished(&self) -> bool {
         self.closed && self.jobs.waiting() == 0 && self.jobs.running() == 0
     }
 
-    /// A claimed job is done, and its claim has this of it, for which it is given what the
-    /// queue had.
+    /// Completes a claimed job: the result has the content of its claim's `body`, and `body` gets
+    /// what the queue had of the job.
     #[inline(always)]
     pub(super) fn complete(
         &mut self,
@@ -198,7 +197,7 @@ impl<K, J> State<K, J> {
         Ok(done)
     }
 
-    /// Puts a claimed job back; what nobody will ever claim comes out.
+    /// Puts a claimed job back, or takes it out if the queue was dropped.
     pub(super) fn unclaim(
         &mut self,
         pick: Pick,
@@ -213,7 +212,7 @@ impl<K, J> State<K, J> {
         Ok((dead, None))
     }
 
-    /// Whether the waking rule is about anybody.
+    /// Whether the waking rule may have to notify somebody.
     #[inline]
     fn is_awaited(&self) -> bool {
         let nobody_claims = self.claims.is_empty() && self.part_claims.is_empty();
@@ -251,7 +250,7 @@ impl<K, J> State<K, J> {
         self.watchers.is_empty() || self.notify_watchers(wakes)
     }
 
-    /// The claims that wait for a part, or for any job.
+    /// Changes the claims that wait for a part, or for any job.
     pub(super) fn claims_of<R>(
         &mut self,
         of: Option<Pinned>,
@@ -274,7 +273,7 @@ impl<K, J> State<K, J> {
         result
     }
 
-    /// A claim waits no more. As [`Waiters::withdraw`].
+    /// Takes a claim out of its wait queue. As [`Waiters::withdraw`].
     pub(super) fn withdraw(
         &mut self,
         of: Option<Pinned>,
@@ -286,7 +285,7 @@ impl<K, J> State<K, J> {
         }
     }
 
-    /// How many claims wait. A step for each tenant or group that is waited for.
+    /// How many claims wait. Cost: a step for each tenant or group that claims wait for.
     pub(super) fn claims(&self) -> WaitCounts {
         let parts = self.part_claims.values();
         WaitCounts::sum(parts.chain([&self.claims]))

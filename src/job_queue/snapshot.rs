@@ -1,4 +1,4 @@
-//! What a queue held at one moment: all of it, and single jobs.
+//! What a queue, or a single job of it, was like at one moment.
 
 use crate::jobs::{JobStatus, Scope, TenantStatus};
 use crate::limit::Limit;
@@ -9,7 +9,7 @@ use super::shared::{Shared, State};
 use crate::jobs::JobId;
 
 impl<K, J> JobQueue<K, J> {
-    /// What is known of a job, whoever has it; `None` if it is gone.
+    /// What is known of a job, claimed or not; `None` if it is gone.
     ///
     /// Cost: a copy of its names, under the lock.
     #[must_use]
@@ -18,8 +18,8 @@ impl<K, J> JobQueue<K, J> {
         self.shared().read(|state| state.jobs.status_of(key))
     }
 
-    /// The jobs of this scope as [`list`](Self::list) has them, each with what is known of it,
-    /// true at one moment: to choose by whatever it says, and then
+    /// The jobs of this scope as in [`list`](Self::list), each with its status. All of it was true
+    /// at one moment. Choose jobs by their status, and take them out with
     /// [`remove_all`](Self::remove_all).
     ///
     /// ```
@@ -50,7 +50,7 @@ impl<K, J> JobQueue<K, J> {
         listed.into_iter().map(named).collect()
     }
 
-    /// A job's key, whoever has it. `None` if it is gone.
+    /// A job's key, claimed or not; `None` if it is gone.
     #[must_use]
     pub fn key(&self, id: JobId) -> Option<K>
     where
@@ -68,41 +68,41 @@ impl<K, J> JobQueue<K, J> {
 pub struct Snapshot {
     /// Nothing more can be pushed.
     pub closed: bool,
-    /// The most jobs claimed at once.
+    /// How many jobs may be claimed at once.
     pub limit: Limit,
-    /// How many jobs there are of what.
+    /// How many jobs are in each state.
     pub counts: Counts,
     /// The tenants with their groups, by name.
     pub tenants: Vec<TenantStatus>,
 }
 
-/// How many jobs there are of what, and how many agents wait.
+/// How many jobs are in each state, and how many agents wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// Jobs that wait and are due.
     pub ready: usize,
-    /// Those that wait for a time.
+    /// Jobs that wait and are not due yet.
     pub later: usize,
-    /// Those that could be claimed now.
+    /// Jobs that could be claimed now.
     pub eligible: u64,
-    /// Those that are claimed.
+    /// Jobs that are claimed.
     pub claimed: u32,
-    /// Those that failed too often.
+    /// Jobs that failed too often.
     pub dead: usize,
     /// Jobs that were pushed so far.
     pub pushed: u64,
-    /// Those of them that were completed.
+    /// Jobs that were completed so far.
     pub completed: u64,
-    /// Those that were taken out, or replaced by another push, and were not claimed.
+    /// Jobs that were taken out, or replaced by another push, and were not claimed.
     pub removed: u64,
-    /// Claims so far that gave their job back, whatever for: a job counts each time.
+    /// Claims so far that gave their job back, for any reason: a job counts each time.
     pub returned: u64,
-    /// Claims so far that were dropped outside of a panic, neither completed nor given
-    /// back explicitly: as when a `complete` was forgotten.
+    /// Claims so far that were dropped, neither completed nor given back explicitly. Drops in a
+    /// panic are not counted. Most often a `complete` was forgotten.
     pub dropped: u64,
-    /// Claims in line for a job, whichever or of one tenant or group.
+    /// Claims that wait for any job, or for a job of one tenant or group.
     pub claims: WaitCounts,
 }
 

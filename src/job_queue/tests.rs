@@ -66,7 +66,7 @@ impl<'q> Run<'q> {
                 if let Some(group) = group {
                     place = place.group(group);
                 }
-                // Refused once it is closed.
+                // Refused once the queue is closed.
                 _ = queue.push(key, key, place);
             }
             Act::Claim(part, n) => {

@@ -1,9 +1,8 @@
-//! Parts that somebody waits for, and in which of them more may run than when they were
-//! looked at.
+//! Which parts claims wait for, and of which of these more jobs may run than at their last check.
 //!
-//! Each change notes the parts of its job, its group's and its tenant's, if they are waited
-//! for; where a tenant with a limit has more room, those of all its groups. Where the queue's
-//! limit has more, that is said of all parts at once.
+//! Each change notes the group and the tenant of its job, if claims wait for them. If a tenant with
+//! a limit has more room, the change notes those of its groups that claims wait for. If the queue's
+//! limit has more room, all parts have risen at once.
 
 use crate::limit::Limit;
 use crate::slab::Slab;
@@ -13,11 +12,11 @@ use super::{Jobs, PINNED, Pinned};
 
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
-    /// How many parts are waited for.
+    /// How many parts claims wait for.
     parts: usize,
-    /// Those of which more may run since they were looked at, each once.
+    /// The parts of which more jobs may run since their last check, each once.
     risen: Vec<Pinned>,
-    /// The queue's room when all were looked at.
+    /// The room of the queue's limit when all parts were last checked.
     room: u32,
 }
 
@@ -36,13 +35,13 @@ impl Awaited {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// Somebody waits for this part from now on, or nobody any more.
+    /// Claims wait for this part from now on, or no claim does any more.
     pub fn set_awaited(&mut self, of: Pinned, awaited: bool) {
         match awaited {
             true => self.awaited.parts += 1,
             false => self.awaited.parts -= 1,
         }
-        // Gone where only a wait that was forgotten still asks for it.
+        // The group is gone if only a forgotten wait (`mem::forget`) still names it.
         let Some(group) = self.groups.get_mut(of.0) else {
             return;
         };
@@ -60,19 +59,19 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Fewer than before know of what of this part may run.
+    /// Notes a part for another check, since its waiting claims have changed.
     pub fn look_again(&mut self, of: Pinned) {
         if self.groups.get(of.0).is_some() {
             self.awaited.note(&mut self.groups, of.at());
         }
     }
 
-    /// A part of which more may run, perhaps, since it was looked at.
+    /// A part of which more jobs may run, perhaps, since its last check.
     pub fn risen(&self) -> Option<Pinned> {
         self.awaited.risen.last().copied()
     }
 
-    /// The [`risen`](Self::risen) one was looked at.
+    /// The part that [`risen`](Self::risen) returns has been checked.
     pub fn looked_at_risen(&mut self) {
         let part = self.awaited.risen.pop();
         if let Some(group) = part.and_then(|part| self.groups.get_mut(part.0)) {
@@ -80,19 +79,19 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Whether of any part more may run, perhaps, since the queue's limit has more room.
+    /// Whether more jobs of any part may run, perhaps, because the queue's limit has more room.
     pub fn have_all_risen(&self) -> bool {
         let before = self.awaited.room;
-        // Where nobody was short of that room, more of it changes nothing.
+        // If no part was short of that room, more of it changes nothing.
         self.limit.room(self.running) > before && self.open > u64::from(before)
     }
 
-    /// All parts were looked at that [may have more](Self::have_all_risen) by that limit.
+    /// All parts that [may have risen](Self::have_all_risen) by that limit have been checked.
     pub fn looked_at_all(&mut self) {
         self.awaited.room = self.limit.room(self.running);
     }
 
-    /// A job of this group has come, gone or changed; its tenant has more room, perhaps.
+    /// Notes a group whose jobs have changed, and its tenant, which may have more room.
     #[cold]
     pub(super) fn rise(&mut self, at: u32, has_more: bool) {
         let tenant = self.group(at).tenant;
@@ -104,11 +103,11 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// All groups of a tenant may have more.
+    /// Notes all groups of a tenant that claims wait for.
     #[cold]
     pub(super) fn rise_groups(&mut self, tenant: u32) {
         for &at in &self.tenants.by_index(tenant).expect(PINNED).awaited {
-            // Another may have the slot of one that is gone.
+            // The group may be gone, and another one may have its slot.
             if self.groups.by_index(at).is_some() {
                 self.awaited.note(&mut self.groups, at);
             }

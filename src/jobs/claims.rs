@@ -16,8 +16,8 @@ pub struct Expired;
 
 error_says!(Expired { Self => "the claim's lease has run out" });
 
-/// A claim as the policy knows it; who ends it does not use it again. Claims are numbered, so
-/// that one whose lease ran out never ends a later one.
+/// A claim as the policy knows it; a caller that ends it does not use it again. Claims are
+/// numbered, so that a claim whose lease ran out never ends a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The job.
@@ -28,8 +28,8 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// Whether the job is claimed, and by this claim. Only one with a lease can be over and not
-    /// know it: the number stands beside the lease.
+    /// Whether the job is claimed, and by this claim. Only a claim with a lease can be over without
+    /// its knowledge, so the number is stored with the lease.
     #[inline(always)]
     fn is_of<K, J>(self, job: &Job<K, J>) -> bool {
         let number = job.rare.as_ref().map(|rare| rare.number);
@@ -37,7 +37,7 @@ impl Pick {
     }
 }
 
-/// What becomes of a job that is not complete.
+/// What becomes of a claimed job that is not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unclaim {
     /// It waits again.
@@ -46,8 +46,7 @@ pub enum Unclaim {
     At(Duration),
     /// As `At`, and the attempt does not count.
     Snoozed(Duration),
-    /// It waits again after the pause of its attempt, or is dead if that happened
-    /// too often.
+    /// It failed: it waits again after the back-off, or is dead if this was its last attempt.
     Failed,
     /// As `Failed`, and due at this time instead.
     FailedUntil(Duration),
@@ -56,10 +55,10 @@ pub enum Unclaim {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Claims up to `n` jobs, of one tenant or group if it is said, in order, each counted
-    /// as a dispatch. With a lease they come back at that time. For a part no tenant's turn
-    /// moves on. `take` makes a claim of a job, and `put_back` [unpicks](Self::unpick) it if
-    /// a comparison panics.
+    /// Claims up to `n` jobs in order, each counted as a dispatch of its tenant. With `of`, claims
+    /// jobs of that part, and no tenant's turn moves on. With a lease, the jobs come back at that
+    /// time. `take` makes a claim of a job, and `put_back` [unpicks](Self::unpick) it if a
+    /// comparison panics.
     ///
     /// Runs the user's `Ord`. If that panics, nothing is claimed; only the turns
     /// of tenants may have moved on.
@@ -91,8 +90,8 @@ impl<K: Ord, J> Jobs<K, J> {
         claims
     }
 
-    /// Claims jobs of one tenant, one at least if there is any: until `take` wants no more,
-    /// another tenant's turn is next, or something is dirty.
+    /// Claims jobs of one tenant, at least one if any may run, until `take` wants no more, another
+    /// tenant's turn is next, or something is dirty. Of a part, it claims one job.
     #[inline(always)]
     fn claim_some(
         &mut self,
@@ -148,7 +147,7 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// What has been claimed so far; put back if a comparison panics.
+/// The claims so far; put back if a comparison panics.
 struct Claiming<'a, K, J, C, P: FnMut(&mut Jobs<K, J>, C)> {
     jobs: &'a mut Jobs<K, J>,
     claims: Vec<C>,
@@ -189,7 +188,7 @@ impl<K, J> Jobs<K, J> {
         held.map(|_| ()).ok_or(Expired)
     }
 
-    /// The job is done.
+    /// Completes a job.
     #[inline(always)]
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
         let Some(job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
@@ -199,19 +198,21 @@ impl<K, J> Jobs<K, J> {
         Ok(self.ended(job, State::Claimed))
     }
 
-    /// The job was not claimed after all; its data.
+    /// Undoes a claim; returns the job's data.
     pub fn unpick(&mut self, pick: Pick) -> &mut J {
         self.set_state(pick.id.index(), State::Ready);
         self.claimed_data(pick.id)
     }
 
-    /// The job is not done; whether it is dead now. One attempt is counted.
+    /// Ends the claim of a job that is not done; whether the job is dead now. Counts one attempt,
+    /// unless the job is snoozed.
     pub fn give_back(&mut self, pick: Pick, how: Unclaim) -> Result<bool, Expired> {
         self.held(pick)?;
         Ok(self.unclaim(pick.id, how, self.timers.now()))
     }
 
-    /// As [`give_back`](Self::give_back), for a job that failed at this time if it did.
+    /// As [`give_back`](Self::give_back), of a claim that still holds. `at` is when the job failed,
+    /// if it did.
     fn unclaim(&mut self, id: Key, how: Unclaim, at: Duration) -> bool {
         let mut retry = self.retry;
         self.totals.returned += 1;
@@ -240,7 +241,7 @@ impl<K, J> Jobs<K, J> {
         dead
     }
 
-    /// The claim's lease ends at this time instead.
+    /// Sets when the claim's lease ends.
     pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
         self.held(pick)?;
         let job = self.jobs.by_index_mut(pick.id.index()).expect(PINNED);
@@ -248,9 +249,8 @@ impl<K, J> Jobs<K, J> {
         Ok(())
     }
 
-    /// Tells the time: what is due is due, and what was leased until now comes
-    /// back, as after a failure. The next time at which there is something to
-    /// do.
+    /// Sets the time. Jobs that are due become ready, and jobs that were leased until now come back
+    /// as after a failure. Returns the next time at which there is something to do.
     pub fn advance(&mut self, now: Duration) -> Option<Duration> {
         self.timers.advance(now);
         while let Some((timer, id)) = self.timers.due() {
@@ -263,7 +263,7 @@ impl<K, J> Jobs<K, J> {
         self.next_due()
     }
 
-    /// It is `now`; what is due waits for [`advance`](Self::advance).
+    /// Sets the time to `now`; what is due waits for [`advance`](Self::advance).
     pub fn tell(&mut self, now: Duration) {
         self.timers.advance(now);
     }
@@ -273,7 +273,7 @@ impl<K, J> Jobs<K, J> {
         self.timers.next()
     }
 
-    /// The latest time told.
+    /// The latest time that was set.
     pub fn now(&self) -> Duration {
         self.timers.now()
     }

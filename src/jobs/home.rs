@@ -1,4 +1,4 @@
-//! Where a job belongs, to change it: its group and its tenant.
+//! The group and the tenant of a job, to change them.
 
 use crate::by_key::{Order, Position};
 use crate::slab::{NO_INDEX, Slab};
@@ -7,7 +7,7 @@ use super::PINNED;
 use super::records::{Dirty, Group, Job, State, Tenant};
 
 pub(super) struct Home<'a> {
-    /// The number of its group's slot.
+    /// The slot of the group.
     pub(super) at: u32,
     pub(super) group: &'a mut Group,
     pub(super) tenant: &'a mut Tenant,
@@ -16,7 +16,7 @@ pub(super) struct Home<'a> {
 /// Where a job is to be inserted; valid until the next change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InOrder {
-    /// In its tenant's line; of a group as its front.
+    /// In its tenant's line; a job of a group becomes the group's front.
     Tenant(Position),
     /// In its group's order.
     Group(Position),
@@ -40,7 +40,7 @@ impl<'a> Home<'a> {
         self.tenant.claimable.remove(jobs, at);
     }
 
-    /// Inserts a job. In front of its group's front it takes that one's place.
+    /// Inserts a job. A job before its group's front becomes the front.
     #[inline(always)]
     pub(super) fn insert<K, J>(&mut self, jobs: &Slab<Job<K, J>>, at: u32, position: InOrder) {
         match position {
@@ -55,8 +55,8 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// Counts a job out of a state and into another. What its tenant could have had
-    /// claimed, and can.
+    /// Counts a job's change from one state to another. Returns the tenant's `counted` before and
+    /// after.
     #[inline(always)]
     pub(super) fn count<K, J>(
         &mut self,
@@ -78,8 +78,8 @@ impl<'a> Home<'a> {
         self.tenant.balance()
     }
 
-    /// What the group could have claimed has changed, perhaps: its tenant counts it
-    /// anew, and its front is in line exactly if there is room.
+    /// Recounts the group in its tenant, because its claimable jobs may have changed. Its front is
+    /// in line exactly if the group has room.
     #[inline(always)]
     pub(super) fn balance_group<K, J>(&mut self, jobs: &Slab<Job<K, J>>, dirty: &mut Vec<Dirty>) {
         let Self { group, tenant, .. } = self;
@@ -94,7 +94,7 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// Counts a claim of what is no front any more; its unit was there at every limit.
+    /// Counts the claim of a job that is no front any more; every limit had a unit for it.
     #[inline(always)]
     pub(super) fn count_claim(&mut self, dirty: &mut Vec<Dirty>) {
         let Self { group, tenant, .. } = self;
@@ -105,22 +105,22 @@ impl<'a> Home<'a> {
         self.seek_front(dirty);
     }
 
-    /// Counts a claimed job that is gone: its unit is there again, if the limits have room. What
-    /// its tenant could have had claimed, and can.
+    /// Counts a claimed job that is gone: its unit is free again, if the limits have room. Returns
+    /// the tenant's `counted` before and after.
     #[inline(always)]
     pub(super) fn count_gone(&mut self, dirty: &mut Vec<Dirty>) -> (u64, u64) {
         let Self { group, tenant, .. } = self;
         (group.running, group.members) = (group.running - 1, group.members - 1);
         tenant.running -= 1;
         let counted = group.limit.room(group.running).min(group.ready);
-        // Only what runs has become less.
+        // Only `running` has changed, and it is lower: `counted` does not fall.
         tenant.units += u64::from(counted - group.counted);
         group.counted = counted;
         self.seek_front(dirty);
         self.tenant.balance()
     }
 
-    /// The next claim gives the group a front, if it lacks one.
+    /// Marks the group dirty if it lacks a front; the next claim gives it one.
     #[inline(always)]
     fn seek_front(&mut self, dirty: &mut Vec<Dirty>) {
         if self.group.lacks_front() && !self.group.dirty {
@@ -129,7 +129,7 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// One that is a front no more is the first of its group's order.
+    /// Moves a job that is no longer the front to the head of its group's order.
     #[inline(always)]
     fn give_way<K, J>(&mut self, jobs: &Slab<Job<K, J>>, front: u32) {
         if front != NO_INDEX {

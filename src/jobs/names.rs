@@ -1,15 +1,14 @@
-//! What jobs, tenants and groups are called.
+//! The names of tenants and groups.
 
 use std::fmt;
 
 use crate::shown::says;
 use crate::slab::Key;
 
-/// The name of a tenant, or of a group of one: a number or a text.
+/// The name of a tenant, or of a group of a tenant: a number or a text.
 ///
-/// A concrete type, so that no code of the user's runs where it is looked up.
-/// The default name is the number 0. Cost: a number is copied, a text is
-/// allocated once for each name made.
+/// A concrete type, so that a look-up runs no user code. The default name is the number 0. Cost: a
+/// number is copied, a text is allocated once for each name made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Name(Form);
@@ -63,8 +62,8 @@ impl fmt::Debug for Name {
     }
 }
 
-/// A tenant, or a group of one, that is kept until it is unpinned: as the group that it
-/// is, or that has its jobs without one.
+/// A tenant or a group that is kept until it is unpinned. A group is known by its own `Group`, a
+/// tenant by the `Group` of its jobs without a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pinned(pub(super) Key);
 
@@ -76,7 +75,7 @@ impl Pinned {
     }
 }
 
-/// What a limit holds for.
+/// What a limit applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All jobs.
@@ -85,9 +84,9 @@ pub enum Scope {
     Tenant(Name),
     /// The jobs of a group of a tenant.
     Group {
-        /// Whose group.
+        /// The tenant of the group.
         tenant: Name,
-        /// Its name there.
+        /// The name of the group within the tenant.
         group: Name,
     },
 }

@@ -1,27 +1,27 @@
-//! Tenants and groups by handle: found without a look at their names, and kept.
+//! Tenants and groups by handle: kept, and found without a look-up of their names.
 
 use crate::slab::Key;
 
 use super::records::Group;
 use super::{Jobs, Name, PINNED, Pinned, Place, PushReason, Rare, Scope, To};
 
-/// Where a job belongs, as far as it is there.
+/// The tenant and the group of a place, if they exist.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
-    /// Of a place by handle the group says it.
+    /// `None` for a place by handle: the group says the tenant.
     pub(super) tenant: Option<u32>,
-    /// Of a place by handle it may be gone.
+    /// For a place by handle, the group may be gone.
     pub(super) group: Option<Key>,
 }
 
 impl<K, J> Jobs<K, J> {
-    /// The tenant of this name, made if need be, and kept.
+    /// The tenant of this name, made if there is none, and kept.
     pub fn pin(&mut self, tenant: Name) -> Pinned {
         let tenant = self.tenant_named(tenant);
         self.keep(self.tenant(tenant).own)
     }
 
-    /// The group of this name of the tenant of `of`, made if need be, and kept.
+    /// The group of this name of the tenant of `of`, made if there is none, and kept.
     pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
         let group = self.group_named(self.group(of.at()).tenant, group);
         self.keep(group)
@@ -32,13 +32,13 @@ impl<K, J> Jobs<K, J> {
         Pinned(self.groups.key_at(group).expect(PINNED))
     }
 
-    /// A handle is gone, and its name if nobody else needs it.
+    /// Unpins a part, and forgets its name if nothing else needs it.
     pub fn unpin(&mut self, pinned: Pinned) {
         self.group_mut(pinned.at()).pins -= 1;
         self.reap(pinned.at());
     }
 
-    /// Its names.
+    /// The names of a part.
     pub fn scope_of(&self, pinned: Pinned) -> Scope {
         let group = self.group(pinned.at());
         let tenant = self.tenant(group.tenant).name.clone();
@@ -48,7 +48,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// What is there for this place.
+    /// The tenant and the group of this place, if they exist.
     #[inline(always)]
     pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, PushReason> {
         match &place.home {
@@ -61,7 +61,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The group that was not there for this place.
+    /// Makes the group of this place, which does not exist yet.
     #[cold]
     pub(super) fn make_home(&mut self, to: To) -> u32 {
         let To::Named { tenant, group } = to else {
@@ -74,14 +74,14 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The job of a tenant that has this unique name, if it says one.
+    /// The job of a tenant that has the unique name in `rare`, if there is one.
     #[cold]
     pub(super) fn named(&self, tenant: Option<u32>, rare: &Rare) -> Option<Key> {
         let unique = &self.tenant(tenant?).unique;
         unique.get(rare.unique.as_ref()?).copied()
     }
 
-    /// The tenant of this name, and its group, or that of its jobs without one.
+    /// The tenant and the group of these names, or of a tenant's jobs without a group.
     pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known {
         let tenant = self.names.get(tenant).copied();
         let of = tenant.map(|at| self.tenant(at));
@@ -95,7 +95,7 @@ impl<K, J> Jobs<K, J> {
     /// How many jobs of this tenant or group, or of all, could be claimed now.
     #[inline]
     pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
-        // Gone where only a wait that was forgotten still asks for it.
+        // The group is gone if only a forgotten wait (`mem::forget`) still names it.
         let of = of.map(|Pinned(of)| self.groups.get(of));
         let open = of.map_or(self.open, |part| part.map_or(0, |part| self.open_of(part)));
         open.min(u64::from(self.limit.room(self.running)))

@@ -12,7 +12,7 @@ use super::pins::Known;
 use super::records::{Dirty, Group, Job, Rank, Rare, State, Tenant};
 use super::{DIRTY_KEPT, JobId, Jobs, Name, ONCE, PINNED, Place, PushReason, Refused, Scope};
 
-/// A job on its way in, with its key, `None` once it is in; and its place.
+/// A job that is being pushed, with its key (`None` once it is in), and its place.
 pub type Entering<K, J> = (Option<(K, J)>, Place);
 
 /// A job that was taken out, by value.
@@ -27,9 +27,9 @@ pub struct Taken<K, J> {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// Puts a job in that is not refused, if `admit`, which may be asked twice, then lets it. One
-    /// that `replaces` the job that waits with its unique name, which is to be [taken
-    /// out](Self::take_replaced) then, needs not be let in. Runs the user's `Ord`; if that
+    /// Pushes a job, unless a check or `admit` refuses it. `admit` comes last, and may be asked
+    /// twice. A job that `replaces` the waiting one with its unique name needs no `admit`; the
+    /// caller must then [take the old one out](Self::take_replaced). Runs the user's `Ord`; if that
     /// panics, nothing has changed.
     #[inline(always)]
     pub fn push(
@@ -67,14 +67,14 @@ impl<K: Ord, J> Jobs<K, J> {
         Ok((id, old))
     }
 
-    /// Takes out a job in whose place another is in.
+    /// Takes out a job that another one has replaced.
     pub fn take_replaced(&mut self, old: Key) -> Taken<K, J> {
-        // The name is the new one's by now.
+        // The unique name belongs to the new job by now.
         self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
         self.take_out(old)
     }
 
-    /// The job of this tenant that a new one replaces, if it may.
+    /// The job that a new one replaces, if any, or why the new one is refused.
     #[cold]
     fn replaced(
         &self,
@@ -97,7 +97,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// Where a new job belongs that is due.
+    /// Where a new job that is due is to be inserted.
     fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
         let is_new = known.group.is_none() && place.has_group();
         if is_new && self.group_limit.room(0) == 0 {
@@ -109,8 +109,8 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 }
 
-/// Puts a job in that is due behind the others of its group, if that could have no more
-/// claimed: then nothing else changes.
+/// Pushes a due job behind the others of its group, if the group's room is used up by them: then no
+/// more could be claimed, and nothing else changes.
 #[inline(always)]
 fn push_behind<K: Ord, J>(
     (at, group): (Key, &mut Group),
@@ -137,7 +137,7 @@ fn push_behind<K: Ord, J>(
 }
 
 impl<K, J> Jobs<K, J> {
-    /// Puts a job in, at its position if it is due.
+    /// Inserts a job, at its position if it is due.
     #[inline(always)]
     fn insert(
         &mut self,
@@ -166,7 +166,7 @@ impl<K, J> Jobs<K, J> {
         id
     }
 
-    /// A job is ready, or waits until it is due.
+    /// Makes a job ready, or lets it wait until it is due.
     pub(super) fn wait_until(&mut self, id: Key, due: Duration) {
         if due <= self.timers.now() {
             self.set_state(id.index(), State::Ready);
@@ -177,7 +177,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// Where nobody claims, what was dirty and has gone would stay.
+    /// Removes stale entries from a long dirty list, which would stay if nobody claims.
     pub(super) fn purge_dirty(&mut self) {
         if self.dirty.len() <= DIRTY_KEPT + 4 * self.jobs.len() {
             return;
@@ -207,7 +207,7 @@ impl<K, J> Jobs<K, J> {
         at.index()
     }
 
-    /// Gives a job another key, and the place it has by it; the two are exchanged.
+    /// Gives a job another key, and the place of that key. The old key is left in `key`.
     pub fn rekey(&mut self, id: Key, key: &mut K) -> Result<(), Refused> {
         let job = self.jobs.get_mut(id).ok_or(Refused::Stale)?;
         std::mem::swap(&mut job.key, key);
@@ -225,13 +225,13 @@ impl<K, J> Jobs<K, J> {
         self.jobs.get_mut(id).map(|job| &mut job.data)
     }
 
-    /// Takes out a job that nobody has.
+    /// Takes out a job that is not claimed.
     pub fn remove(&mut self, id: Key) -> Result<Taken<K, J>, Refused> {
         self.unclaimed(id)?;
         Ok(self.take_out(id))
     }
 
-    /// The same, as if it had never been pushed.
+    /// The same, but as if the job had never been pushed.
     pub fn unpush(&mut self, id: Key) -> Taken<K, J> {
         let taken = self.take_out(id);
         self.totals.removed -= 1;
@@ -278,7 +278,7 @@ impl<K, J> Jobs<K, J> {
         waiting.map(|id| self.take_out(id)).collect()
     }
 
-    /// A job that nobody has ends.
+    /// Takes out a job, which is not claimed.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
         let job = self.jobs.by_index(id.index()).expect(PINNED);
         if job.links.is_in() {
@@ -294,7 +294,7 @@ impl<K, J> Jobs<K, J> {
         self.ended(job, state)
     }
 
-    /// A job has left that had this state, and is in no order.
+    /// Counts a job that has left, had this state, and is in no order.
     #[inline(always)]
     pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
         let (group, attempts) = (job.group, job.attempts);
@@ -316,7 +316,7 @@ impl<K, J> Jobs<K, J> {
         Taken { key, job, attempts }
     }
 
-    /// The timer of a job that had this state is no more, nor its name, if it had it still.
+    /// Cancels the timer of a job that had this state; frees its unique name unless it was dead.
     #[cold]
     fn forget(&mut self, (tenant, state): (u32, State), rare: &Rare) {
         if let Some(timer) = rare.timer {
@@ -327,7 +327,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job's unique name is for others from now on.
+    /// Frees a job's unique name for other jobs.
     #[cold]
     pub(super) fn free_unique(&mut self, id: Key) {
         let job = self.jobs.by_index(id.index()).expect(PINNED);
@@ -338,7 +338,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job's unique name is known from now on.
+    /// Registers a job's unique name.
     #[cold]
     pub(super) fn keep_unique(&mut self, id: Key) {
         let job = self.job(id.index());

@@ -17,7 +17,7 @@ pub(super) struct Job<K, J> {
     pub(super) key: K,
     /// Among equal keys the earlier push is first.
     pub(super) sequence: u64,
-    /// Where it belongs: see [`Group`].
+    /// The slot of its [`Group`].
     pub(super) group: u32,
     /// How often it came back without being complete.
     pub(super) attempts: u32,
@@ -29,36 +29,36 @@ pub(super) struct Job<K, J> {
     pub(super) data: J,
 }
 
-/// What few jobs have, apart, so that a job is small.
+/// What few jobs have, kept apart so that a job is small.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rare {
-    /// How many attempts it has, if it was said.
+    /// Its own number of attempts, if it was set.
     pub(super) attempts: Option<Limit>,
     /// The name that no other job of its tenant has, unless this one is dead.
     pub(super) unique: Option<Name>,
-    /// From when on it is due, where that was said of its place.
+    /// When it is due, in a place that sets this.
     pub(super) due: Option<Duration>,
-    /// Of its last claim since it is here, or of its death.
+    /// The number of its last claim since this record exists, or of its death.
     pub(super) number: u64,
-    /// When it is due, or its lease ends.
+    /// Rings when it is due, or when its lease ends.
     pub(super) timer: Option<Timer>,
 }
 
 impl Rare {
-    /// Whether a place says nothing but a date by it.
+    /// Whether a place sets nothing in it but a date.
     pub(super) fn is_date(&self) -> bool {
         self.attempts.is_none() && self.unique.is_none()
     }
 }
 
-/// What the order goes by.
+/// What jobs are ordered by.
 pub(super) struct Rank<'a, K> {
     pub(super) key: &'a K,
     pub(super) sequence: u64,
 }
 
 impl<K, J> Job<K, J> {
-    /// One on its way in, of this group and with this number.
+    /// A job that is being pushed, of this group and with this number.
     #[inline(always)]
     pub(super) fn new(
         (key, data): (K, J),
@@ -78,7 +78,7 @@ impl<K, J> Job<K, J> {
         }
     }
 
-    /// Its timer rings then, and not when it would have.
+    /// Sets its timer to this time, and cancels the old one.
     pub(super) fn set_timer(
         &mut self,
         id: Key,
@@ -115,7 +115,7 @@ impl<K: Ord> Rank<'_, K> {
         by_key.then_with(|| self.sequence.cmp(&other.sequence))
     }
 
-    /// Where it belongs in an order.
+    /// Its position in an order.
     #[inline(always)]
     pub(super) fn position<J>(&self, jobs: &Slab<Job<K, J>>, order: &Order) -> Position {
         order.position(jobs, |other| self.compare(other))
@@ -128,50 +128,50 @@ pub(super) enum State {
     Ready,
     /// It waits until its timer rings.
     Later,
-    /// Somebody has it; with a lease it has a timer.
+    /// It is claimed; with a lease it has a timer.
     Claimed,
     /// It failed too often.
     Dead,
-    /// It is on its way in or out.
+    /// It is being pushed or taken out.
     Uncounted,
 }
 
-/// What the next claim puts in order, by the number of its slot. Another may have that slot by
-/// then, and is as it was.
+/// What the next claim puts in order, by the number of its slot. Another job or group may have that
+/// slot by then; it is left as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dirty {
-    /// It has room, and no front.
+    /// A group with room and without a front.
     Group(u32),
-    /// It is ready, and in no order.
+    /// A ready job that is in no order.
     Job(u32),
 }
 
-/// A group, or those jobs of a tenant that are in none: these have no limit, and all that
-/// are ready stand in line.
+/// A group, or the jobs of a tenant that are in no group: these have no limit, and all that are
+/// ready are in line.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) name: Name,
-    /// Whether it is a group.
+    /// Whether it is a group, and not the jobs without one.
     pub(super) is_named: bool,
     pub(super) dirty: bool,
-    /// Somebody waits for its jobs, or those of its tenant.
+    /// Claims wait for its jobs or, if it has no name, for those of its tenant.
     pub(super) awaited: bool,
-    /// More may run than when that was looked at.
+    /// More of these jobs may run than at the last check.
     pub(super) risen: bool,
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
-    /// How many of it wait and are due.
+    /// How many of its jobs wait and are due.
     pub(super) ready: u32,
-    /// What of it could be claimed by its own limit.
+    /// How many of its jobs could be claimed by its own limit.
     pub(super) counted: u32,
     pub(super) members: u32,
     /// How many handles keep it.
     pub(super) pins: u32,
-    /// Of a group the first that is ready, in the tenant's line while there is room for it,
-    /// or `NO_INDEX`.
+    /// The first ready job of a group, in the tenant's line while the group has room for it, or
+    /// `NO_INDEX`.
     pub(super) front: u32,
-    /// The others.
+    /// The other ready jobs of a group.
     pub(super) order: Order,
 }
 
@@ -195,7 +195,7 @@ impl Group {
         }
     }
 
-    /// Whether nobody needs it.
+    /// Whether it has neither jobs nor handles.
     pub(super) fn is_idle(&self) -> bool {
         self.members == 0 && self.pins == 0
     }
@@ -213,17 +213,17 @@ pub(super) struct Tenant {
     pub(super) link: Link,
     pub(super) limit: Limit,
     pub(super) running: u32,
-    /// Its jobs without a group.
+    /// The slot of the [`Group`] of its jobs without a group.
     pub(super) own: u32,
-    /// What of it could be claimed by the groups' limits.
+    /// How many of its jobs could be claimed by the groups' limits.
     pub(super) units: u64,
-    /// And by its own.
+    /// How many of these could be claimed by its own limit.
     pub(super) counted: u64,
     pub(super) claimable: Order,
     pub(super) groups: BTreeMap<Name, Key>,
     /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
-    /// Its groups that somebody waits for.
+    /// Its groups that claims wait for.
     pub(super) awaited: BTreeSet<u32>,
 }
 
@@ -244,7 +244,7 @@ impl Tenant {
         }
     }
 
-    /// How many could have been claimed, and how many can be now.
+    /// Recounts how many of its jobs can be claimed. Returns the number before and after.
     #[inline(always)]
     pub(super) fn balance(&mut self) -> (u64, u64) {
         let room = self.limit.room(self.running);

@@ -1,4 +1,4 @@
-//! The name of a job, and why something is not done to it.
+//! The name of a job, and why an operation on it is refused.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use crate::error::{Closed, OutOfRange};
 use crate::shown::{error_says, says};
 use crate::slab::Key;
 
-/// Names a job, for as long as there is one: a copyable name that pins nothing.
-/// It never names another job, of this queue or of any other.
+/// Names a job as long as it exists: a name that can be copied and keeps nothing alive. It never
+/// names another job, of this queue or of any other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct JobId {
@@ -21,26 +21,25 @@ impl fmt::Debug for JobId {
     }
 }
 
-/// The queue's number, and a name in it.
+/// Shows the queue's number, and the job's name in the queue.
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:?}", self.queue, self.key)
     }
 }
 
-/// Why something was not done to a job.
+/// Why an operation on a job was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// There is no such job any more.
     Stale,
-    /// Somebody has claimed it.
+    /// It is claimed.
     Claimed,
     /// It is not dead.
     Alive,
     /// It is dead.
     Dead,
-    /// This job of the same tenant has the [unique name](super::Place::unique) by now that it
-    /// would have again.
+    /// This job of the same tenant has the dead job's [unique name](super::Place::unique) by now.
     Duplicate(JobId),
     /// The queue takes nothing more: it is closed.
     Closed,
@@ -61,25 +60,23 @@ impl From<Closed> for Refused {
     }
 }
 
-/// Why a job was not taken.
+/// Why a push was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushReason {
     /// The queue is closed.
     Closed,
-    /// The queue holds as many jobs as its capacity, or the room is promised to those
-    /// that wait for it.
+    /// The queue holds as many jobs as its capacity. Or the rest of its room is for pushes that
+    /// wait.
     Full,
-    /// So many at once are more than the queue's capacity.
+    /// These are more jobs at once than the queue's capacity.
     AboveCapacity,
     /// There was no room in time.
     TimedOut,
-    /// This job of the same tenant has the same
-    /// [unique name](super::Place::unique).
+    /// This job of the same tenant has the same [unique name](super::Place::unique).
     Duplicate(JobId),
-    /// Two jobs of the batch, of one tenant, have one unique name.
+    /// Two jobs of the batch, of the same tenant, have the same unique name.
     DuplicateInBatch,
-    /// Its [place](crate::job_queue::Part::place) is by the handle of a name that is gone, or of another
-    /// queue.
+    /// Its [place](crate::job_queue::Part::place) is of another queue, or of a name that is gone.
     Stale,
     /// Its own number of [attempts](super::Place::attempts) is 0.
     OutOfRange(OutOfRange),

@@ -1,4 +1,4 @@
-//! Limits, weights, and the dead.
+//! Limits, weights, changes of waiting jobs, and dead jobs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::records::State;
 use super::{JobId, Jobs, Name, Refused, Scope};
 
 impl<K, J> Jobs<K, J> {
-    /// Sets a limit. What runs above it runs on, and is a debt.
+    /// Sets a limit. Jobs that run above it run on, and are a debt.
     pub fn set_limit(&mut self, scope: Scope, limit: Limit) -> Result<(), OutOfRange> {
         let limit = limit.checked("limit")?;
         let part = match scope {
@@ -41,7 +41,7 @@ impl<K, J> Jobs<K, J> {
         Ok(())
     }
 
-    /// The limit that holds for this.
+    /// The limit that applies to this scope.
     pub fn limit(&self, scope: &Scope) -> Limit {
         match scope {
             Scope::Queue => self.limit,
@@ -56,7 +56,7 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// How many jobs in a row are of this tenant when it is its turn.
+    /// Sets how many jobs in a row are claimed from this tenant in its turn.
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(tenant);
@@ -75,44 +75,44 @@ impl<K, J> Jobs<K, J> {
         known.map_or_else(|| self.add_group(tenant, name), Key::index)
     }
 
-    /// A job that waits is due at this time instead.
+    /// Changes when a waiting job is due.
     pub fn set_due(&mut self, id: Key, due: Duration) -> Result<(), Refused> {
         self.waits(id)?;
         self.wait_until(id, due);
         Ok(())
     }
 
-    /// Another job in the place of one that waits; the two are exchanged.
+    /// Exchanges a waiting job for another one, in the same place.
     pub fn replace(&mut self, id: Key, job: &mut J) -> Result<(), Refused> {
         self.waits(id)?;
         std::mem::swap(&mut self.job_mut(id.index()).data, job);
         Ok(())
     }
 
-    /// The dead, those that died first first.
+    /// The dead jobs, in the order in which they died.
     pub fn dead(&self) -> impl ExactSizeIterator<Item = Key> {
         self.dead.values().copied()
     }
 
-    /// The last number that a death, or anything else, was given.
+    /// The last number that was given to a job, a claim or a death.
     pub fn last_number(&self) -> u64 {
         self.last
     }
 
-    /// Those that died after this number was given, with their attempts.
+    /// The jobs that died after this number was given, with their attempts.
     pub fn died_since(&self, number: u64) -> Vec<(Key, u32)> {
         let died = self.dead.range(number + 1..);
         died.map(|(_, &id)| (id, self.job(id.index()).attempts))
             .collect()
     }
 
-    /// The dead that nobody was told of.
+    /// The dead jobs that no wait has returned yet.
     pub fn untold(&self) -> impl Iterator<Item = Key> {
         let later = self.dead.range(self.told + 1..);
         later.map(|(_, &job)| job)
     }
 
-    /// The first of [them](Self::untold), of which somebody is told now.
+    /// Takes the first of [them](Self::untold), for a wait to return.
     pub fn tell_dead(&mut self) -> Option<Key> {
         let (&death, &job) = self.dead.range(self.told + 1..).next()?;
         self.told = death;
@@ -128,8 +128,8 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A dead job of this queue waits again, at its place, with all its attempts, and has its
-    /// unique name.
+    /// Lets a dead job of this queue wait again, at its place, with all its attempts and its unique
+    /// name.
     pub fn requeue(&mut self, id: JobId) -> Result<(), Refused> {
         let JobId { queue, key } = id;
         let job = self.jobs.get(key).ok_or(Refused::Stale)?;

@@ -1,4 +1,4 @@
-//! What there is, and what keeps it from running.
+//! The status of jobs, groups and tenants, and what keeps a job from running.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,18 +10,17 @@ use crate::slab::{Key, NO_INDEX};
 use super::records::{Group, State};
 use super::{Jobs, Name};
 
-/// What keeps a job from being claimed, or who has it. Where several things do,
-/// the innermost is named: the job's own, its group's, its tenant's, the
-/// queue's.
+/// What keeps a job from being claimed, or that it is claimed. If several things keep it, the
+/// innermost is named: the job's own, then its group's, its tenant's, the queue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
-    /// Nothing: it is claimed as soon as those before it in its tenant's order
-    /// are, by its tenant's turn.
+    /// Nothing: it is claimed in its tenant's turn, as soon as those before it in the tenant's
+    /// order are.
     Ready,
     /// It is not due before this time.
     Due(Duration),
-    /// Somebody has it, with a lease until this time, if any.
+    /// It is claimed, with a lease until this time, if any.
     Claimed(Option<Duration>),
     /// It failed too often.
     Dead,
@@ -60,9 +59,9 @@ says!(Why {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub completed: u64,
-    /// Those taken out that nobody had claimed.
+    /// Jobs that were taken out and were not claimed.
     pub removed: u64,
-    /// Claims that ended, but not with the job.
+    /// Claims that ended and gave their job back.
     pub returned: u64,
 }
 
@@ -71,19 +70,19 @@ pub struct Totals {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct JobStatus {
-    /// Whose it is.
+    /// Its tenant.
     pub tenant: Name,
     /// The group that it is in, if any.
     pub group: Option<Name>,
-    /// Its unique name, also of a dead one, which has it no more.
+    /// Its unique name; a dead job shows its name too, but no longer holds it.
     pub unique: Option<Name>,
     /// How often it was claimed and came back; snoozes do not count.
     pub attempts: u32,
-    /// What it does.
+    /// Its state.
     pub state: JobState,
 }
 
-/// What a job does.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum JobState {
@@ -91,7 +90,7 @@ pub enum JobState {
     Ready,
     /// It is not due before this time.
     Due(Duration),
-    /// Somebody has it, with a lease until this time, if any.
+    /// It is claimed, with a lease until this time, if any.
     Claimed(Option<Duration>),
     /// It failed too often.
     Dead,
@@ -116,15 +115,15 @@ impl fmt::Display for JobState {
 pub struct TenantStatus {
     /// Its name.
     pub name: Name,
-    /// Jobs in a row.
+    /// How many of its jobs are claimed in a row.
     pub weight: u32,
-    /// The most that are claimed at once.
+    /// How many of its jobs may be claimed at once.
     pub limit: Limit,
-    /// Those that are claimed.
+    /// Its jobs that are claimed.
     pub claimed: u32,
-    /// Those that could be claimed, if the queue's limit has room.
+    /// Its jobs that could be claimed, if the queue's limit has room.
     pub eligible: u64,
-    /// Its jobs, in whatever state.
+    /// Its jobs, in any state.
     pub jobs: usize,
     /// Its groups, by name.
     pub groups: Vec<GroupStatus>,
@@ -137,20 +136,20 @@ pub struct TenantStatus {
 pub struct GroupStatus {
     /// Its name.
     pub name: Name,
-    /// The most that are claimed at once.
+    /// How many of its jobs may be claimed at once.
     pub limit: Limit,
-    /// Those that are claimed.
+    /// Its jobs that are claimed.
     pub claimed: u32,
-    /// Those that wait and are due.
+    /// Its jobs that wait and are due.
     pub ready: u32,
-    /// Those that could be claimed, if tenant and queue have room.
+    /// Its jobs that could be claimed, if tenant and queue have room.
     pub eligible: u32,
-    /// Its jobs, in whatever state.
+    /// Its jobs, in any state.
     pub jobs: usize,
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// What keeps this job from running; `None` if there is none.
+    /// What keeps this job from running; `None` if there is no such job.
     ///
     /// Runs the user's `Ord`. If that panics, nothing has changed.
     pub fn why(&mut self, id: Key) -> Option<Why> {
@@ -194,7 +193,7 @@ impl<K: Ord, J> Jobs<K, J> {
             .unwrap_or(Why::Ready)
     }
 
-    /// How many jobs of its group come before one that is ready.
+    /// How many jobs of its group come before this one, which is ready.
     fn before(&self, group: &Group, at: u32) -> u32 {
         if group.front == at {
             return 0;

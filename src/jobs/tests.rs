@@ -32,7 +32,7 @@ fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
 }
 
 impl<K: Ord, J> Jobs<K, J> {
-    /// The invariants, by counting everything anew.
+    /// Checks the invariants by a fresh count of everything.
     fn check(&self) {
         let (mut waiting, mut later, mut running, mut dead) = (0, 0, 0, 0);
         for (_, job) in self.jobs.iter() {
@@ -152,7 +152,7 @@ fn named(key: Key) -> JobId {
     JobId { queue: 0, key }
 }
 
-/// What a random number says of the queue, a tenant or a group.
+/// The scope that random numbers stand for: the queue, a tenant or a group.
 pub(crate) fn scope(which: u8, tenant: u64, group: u64) -> Scope {
     match which {
         0 => Scope::Queue,
@@ -161,7 +161,7 @@ pub(crate) fn scope(which: u8, tenant: u64, group: u64) -> Scope {
     }
 }
 
-/// Claims, and says which.
+/// Claims jobs, and returns the claims.
 fn claim<K: Ord, J>(
     jobs: &mut Jobs<K, J>,
     of: Option<Pinned>,
@@ -172,7 +172,7 @@ fn claim<K: Ord, J>(
     jobs.claim((of, n, lease), |pick, _| pick, put_back)
 }
 
-/// The same, and checks.
+/// The same, and checks the invariants.
 fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
     let picks = claim(jobs, None, n, None);
     jobs.check();
@@ -198,7 +198,7 @@ fn a_group_with_several_units_is_claimed_in_exact_key_order() {
     assert_eq!(numbers(&jobs, &next), [5]);
 }
 
-/// What several jobs left is put in order at once, of each tenant in its own line.
+/// What follows several ended jobs is put in order at once, each in its tenant's own line.
 #[test]
 fn of_many_that_end_at_once_the_next_are_in_line() {
     let mut jobs = Small::new(Limit::SERIAL, Retry::default());
@@ -217,7 +217,7 @@ fn of_many_that_end_at_once_the_next_are_in_line() {
             .map(|pick| *jobs.key(pick.id).unwrap())
             .collect();
         assert_eq!(keys, [0, 1, 2, 3, 4, 5].map(|key| 6 * round + key));
-        // Those of one tenant, then those of the other.
+        // The jobs of one tenant, then those of the other.
         for pick in picks
             .iter()
             .step_by(2)
@@ -284,8 +284,8 @@ fn names_used_once_leave_nothing() {
     assert!(jobs.heap_bytes() < 100_000, "{}", jobs.heap_bytes());
 }
 
-/// A job that came due, and a group whose first was taken out: the next claim would have
-/// put them in order.
+/// A job that came due, and a group whose first job was taken out: the next claim would have put
+/// them in order.
 #[test]
 fn what_leaves_while_nobody_claims_leaves_nothing() {
     let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
@@ -320,7 +320,7 @@ fn no_timer_outlives_its_job() {
     assert_eq!(jobs.timers.len(), 0);
 }
 
-/// It has no other behind it yet.
+/// The group's only job has no other behind it yet.
 #[test]
 fn a_smaller_key_is_before_the_only_one_of_its_group() {
     let mut jobs = Small::new(Limit::SERIAL, Retry::default());

@@ -43,9 +43,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 
     /// A handle of a key's group: to pause it, to bump it, to change its limit, its level or its
-    /// capacity. Makes the group if the key has none. What is changed is remembered until it is
-    /// set back to what is common to all keys: a group that differs is kept beside the
-    /// [idle](Self::keep_idle) ones, and so is one of which a handle lives.
+    /// capacity. Makes the group if the key has none. A change is remembered until it is set back
+    /// to the value common to all keys. A group that differs is kept in addition to the
+    /// [idle](Self::keep_idle) ones, and so is a group with a living handle.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;
@@ -69,7 +69,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// [`Closed`] if the key has no group and the queue is closed.
     pub fn handle(&self, key: K) -> Result<Group<T>, Closed> {
         let hash = self.hasher.hash_one(&key);
-        // What is left of the key is dropped under no lock.
+        // The key, if it is left, is dropped under no lock.
         let mut key = Some(key);
         let pin = self.pin(hash, &mut key)?;
         Ok(Group { pin })
@@ -89,8 +89,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// Lets at most `capacity` messages of each key wait: a customer who is not served leaves
-    /// room in the queue for all others. By its [`handle`](Self::handle) one key gets another.
+    /// Lets at most `capacity` messages of each key wait: a customer who is not served leaves room
+    /// in the queue for all others. A [`handle`](Self::handle) changes the capacity of one key.
     ///
     /// ```
     /// use conversant::keyed::Keyed;
@@ -119,7 +119,7 @@ impl<K, T, S> Keyed<K, T, S> {
         let before = self.shards.made();
         self.shards.made.lock().2 = capacity;
         for map in &self.shards.maps {
-            // Changed under no shard's lock, since wakers may run.
+            // Changed under no shard's lock, because wakers may run.
             let map = map.0.lock();
             let groups = map.iter().map(|entry| &*entry.group);
             let like = groups.filter(|group| own_capacity(group) == before.2);

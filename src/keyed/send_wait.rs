@@ -1,7 +1,7 @@
 //! Sends by key that wait for room.
 //!
-//! A wait makes the group of its key and keeps it by a pin, since it gets room in that very
-//! group. The map keeps a group with such a pin.
+//! A wait makes the group of its key and keeps it by a pin, because it gets room in that group. The
+//! map keeps a group with such a pin.
 
 use std::hash::{BuildHasher, Hash};
 

@@ -1,4 +1,4 @@
-//! The map against a list, and what it gives back.
+//! The map against a list, and the memory that it gives back.
 
 use std::pin::Pin;
 use std::task::{Context, Wake, Waker};
@@ -37,7 +37,7 @@ fn id(lane: &Lane<u8>, group: &GroupRef<u8>) -> GroupId {
     lane.shared().id(group.key())
 }
 
-/// Serves all of a group.
+/// Serves all messages of a group.
 fn serve(queue: &Queue<u8>, group: GroupId) {
     while let Ok(mut turn) = queue.try_receive_from(group) {
         while let Some(delivery) = turn.next() {
@@ -53,11 +53,11 @@ fn hash(key: u8) -> u64 {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Something is sent by a key.
+    /// A message is sent by a key.
     Send(u8),
-    /// All of a key is served.
+    /// All messages of a key are served.
     Serve(u8),
-    /// What is idle is forgotten.
+    /// Idle groups are forgotten.
     Trim,
 }
 
@@ -75,7 +75,7 @@ proptest! {
     fn agrees_with_a_list(steps in steps()) {
         let (queue, lane) = queue();
         let mut map = KeyMap::new();
-        // By key: the group, and whether something waits in it.
+        // For each key: the group, and whether a message waits in it.
         let mut list: Vec<(u8, GroupId, bool)> = Vec::new();
         for step in steps {
             match step {
@@ -117,8 +117,8 @@ proptest! {
     }
 }
 
-/// A new key has idle ones forgotten when there are twice as many as were left, or few;
-/// so many stay at most.
+/// A new key forgets idle groups once twice as many are kept as were left, or a small number; no
+/// more than that stay.
 #[test]
 fn a_new_key_forgets_what_is_idle() {
     let (queue, lane) = queue();
@@ -137,7 +137,7 @@ fn a_new_key_forgets_what_is_idle() {
     assert_eq!(queue.counts().groups, at_work);
 }
 
-/// Says whether a shard was locked when it was woken.
+/// Records whether a shard was locked when it was woken.
 struct Looks(Arc<Shards<u8, u8>>, Mutex<Vec<bool>>);
 
 impl Wake for Looks {
@@ -147,13 +147,13 @@ impl Wake for Looks {
     }
 }
 
-/// Permits that threads have cached come back to somebody who waits for them.
+/// Permits that threads have cached come back to a waiter.
 #[test]
 fn a_send_serves_others_under_no_lock() {
     let queue = Queue::builder().capacity(4_096).build().unwrap();
     let keyed = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
     let conversation = keyed.lane().conversation().unwrap();
-    // Another thread than this one, and with another word.
+    // A thread with another word of the cache than this one's.
     let fills = || {
         let fills = thread_number() % 8;
         (0..2).for_each(|_| conversation.send(0).unwrap());
@@ -184,7 +184,7 @@ fn a_send_serves_others_under_no_lock() {
 fn a_burst_is_given_back() {
     let (queue, lane) = queue();
     let all: Vec<_> = (0..10_000).map(|_| busy(&lane)).collect();
-    // Their places stay.
+    // The places of the groups stay.
     let refs: Vec<_> = all.iter().map(|pin| GroupRef::clone(pin)).collect();
     let before = held_by_this_thread();
     let mut map = KeyMap::new();
@@ -201,7 +201,7 @@ fn a_burst_is_given_back() {
     assert_eq!(map.len(), 10);
 }
 
-/// Its drop panics, unless its thread does.
+/// Its drop panics, unless its thread is already panicking.
 #[derive(PartialEq, Eq, Hash)]
 struct Breaks(u8);
 

@@ -1,5 +1,5 @@
-//! The policy as one would write it without a thought for cost: a list of
-//! jobs, scanned by key for the first that may run.
+//! The policy without any regard for cost: a list of jobs, scanned by key for the first that may
+//! run.
 
 use super::*;
 
@@ -11,7 +11,7 @@ pub(super) enum Is {
     Dead(u64),
 }
 
-/// A tenant, or a group of it.
+/// A tenant, or a group of a tenant.
 pub(super) type Part = (u64, Option<u64>);
 
 fn is_in((tenant, group): Part, job: &NaiveJob) -> bool {
@@ -26,20 +26,20 @@ pub(super) struct NaiveJob {
     pub(super) group: Option<u64>,
     pub(super) is: Is,
     pub(super) attempts: u32,
-    /// How many it has, if it was said.
+    /// How many attempts it has, if that was set.
     pub(super) most: Option<u32>,
     pub(super) unique: Option<u64>,
 }
 
 #[derive(Debug)]
 pub(super) struct Naive {
-    /// In the order in which they were pushed.
+    /// The jobs in the order in which they were pushed.
     pub(super) jobs: Vec<NaiveJob>,
     pub(super) limits: Vec<(Scope, Limit)>,
     pub(super) weights: [u32; 3],
-    /// Tenants with what is left of their turn.
+    /// Tenants with the rest of their turn.
     ring: Vec<(u64, u32)>,
-    /// When, in order of setting, which job.
+    /// The time, the order of setting, and the job.
     timers: Vec<(Duration, u64, u32)>,
     now: Duration,
     last: u64,
@@ -78,7 +78,7 @@ impl Naive {
         self.limit(scope).room(running as u32)
     }
 
-    /// Whether all of its limits but the queue's let it go.
+    /// Whether all of its limits except the queue's let it run.
     fn may_run(&self, job: &NaiveJob) -> bool {
         let tenant = |other: &NaiveJob| other.tenant == job.tenant;
         if job.is != Is::Ready || self.room(&Scope::tenant(job.tenant), tenant) == 0 {
@@ -92,7 +92,7 @@ impl Naive {
         (self.jobs.iter().filter(before).count() as u32) < room
     }
 
-    /// How many ready ones of its group come before a ready one, if these take all room.
+    /// How many ready jobs of its group come before this ready one, if they take all room.
     pub(super) fn behind(&self, job: &NaiveJob) -> Option<u32> {
         let group = job.group.filter(|_| job.is == Is::Ready)?;
         let same = |o: &NaiveJob| o.tenant == job.tenant && o.group == job.group;
@@ -119,7 +119,7 @@ impl Naive {
         can.min(u64::from(room)).min(u64::from(self.queue_room()))
     }
 
-    /// After every change: who has something joins, who has nothing leaves.
+    /// After every change: a tenant with work joins the ring, one without work leaves.
     pub(super) fn update_orders(&mut self) {
         for tenant in 0..3 {
             let can = |job: &NaiveJob| job.tenant == tenant && self.may_run(job);

@@ -53,7 +53,7 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
     (jobs, ids, picks)
 }
 
-/// Everything that can be seen of it.
+/// Everything that can be seen of the jobs.
 fn snapshot(jobs: &mut Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug + use<> {
     let why: Vec<_> = ids.iter().map(|&id| jobs.why(id)).collect();
     (
@@ -63,7 +63,7 @@ fn snapshot(jobs: &mut Fusing, ids: &[Key]) -> impl PartialEq + std::fmt::Debug 
     )
 }
 
-/// All that is left, in order.
+/// All jobs that are left, in order.
 fn rest(jobs: &mut Fusing) -> Vec<u32> {
     jobs.set_limit(Scope::Queue, Limit::Unlimited).unwrap();
     let mut order = Vec::new();
@@ -76,12 +76,12 @@ fn rest(jobs: &mut Fusing) -> Vec<u32> {
     order
 }
 
-/// Runs `act`, which says what it completed, with a fuse of every length, until it does not burn down.
+/// Runs `act`, which returns what it completed, with a fuse of every length until none burns down.
 fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
     let mut failed = 0;
     for fuse in 1.. {
         let (mut jobs, ids, _) = stage();
-        // Looking inserts what is dirty: in one of its own.
+        // Looking inserts what is dirty: it looks at jobs of its own.
         let before = snapshot(&mut stage().0, &ids);
         FUSE.set(fuse);
         let panicked = catch_unwind(AssertUnwindSafe(|| act(&mut jobs, &ids))).is_err();
@@ -98,7 +98,7 @@ fn with_every_fuse(act: impl Fn(&mut Fusing, &[Key]) -> Vec<u32>) {
         let (mut untouched, ids, _) = stage();
         let mut expected = act(&mut untouched, &ids);
         expected.extend(rest(&mut untouched));
-        // Turns of tenants may have moved on; each one's order has not.
+        // Turns of tenants may have moved on; the order within each tenant has not.
         expected.sort_by_key(|n| n % 2);
         order.sort_by_key(|n| n % 2);
         assert_eq!(order, expected);

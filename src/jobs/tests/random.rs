@@ -72,9 +72,9 @@ fn act() -> impl Strategy<Value = Act> {
 struct Both {
     jobs: Small,
     naive: Naive,
-    /// All there ever were, by number.
+    /// All jobs there ever were, by number.
     ids: Vec<Key>,
-    /// All claims, those that are over included.
+    /// All claims, also those that are over.
     claims: Vec<(Pick, (u32, u64))>,
     now: u64,
     pins: Vec<(Part, Pinned)>,
@@ -136,7 +136,7 @@ impl Both {
         if let Some(group) = group {
             place = place.group(group);
         }
-        // Every other one by handle, if there is one.
+        // Every other job by handle, if there is one.
         let same = |(part, _): &&(Part, Pinned)| *part == (tenant, group);
         if let (0, Some((_, pin))) = (key % 2, self.pins.iter().find(same)) {
             place.home = Place::pinned(0, *pin).home;
@@ -186,7 +186,7 @@ impl Both {
         }
     }
 
-    /// What is done by handle.
+    /// The steps that use a handle.
     fn run_pin(&mut self, act: Act) {
         let len = self.pins.len();
         match act {
@@ -215,7 +215,7 @@ impl Both {
         }
     }
 
-    /// What is done to one claim, over or not.
+    /// The steps on one claim, over or not.
     fn run_claim(&mut self, act: Act) {
         let (Act::Complete(which) | Act::Unclaim(which, ..) | Act::Extend(which, _)) = act else {
             unreachable!("{act:?}")
@@ -226,7 +226,7 @@ impl Both {
         let which = which % self.claims.len();
         let (pick, naive) = self.claims[which];
         let holds = self.naive.holds(naive);
-        // Who ends a claim has it no more; one whose lease ran out comes late, and again.
+        // An ended claim is not used again; one whose lease ran out ends late, and again.
         if holds && !matches!(act, Act::Extend(..)) {
             self.claims.swap_remove(which);
         }
@@ -272,7 +272,7 @@ impl Both {
         assert_eq!(done, if holds { Ok(()) } else { Err(Expired) });
     }
 
-    /// What is done to one job by name, gone or not.
+    /// The steps on one job by name, gone or not.
     fn run_job(&mut self, act: Act) {
         let (Act::Rekey(which, _)
         | Act::Remove(which)
