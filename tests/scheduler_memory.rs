@@ -1,7 +1,7 @@
-//! Memory comes back: live bytes of the whole process, counted by the
-//! allocator. One test function in a binary of its own.
+//! Memory is given back: the allocator counts the live bytes of the whole
+//! process. So this is the only test function of its binary.
 //!
-//! `CONVERSANT_FUTURES=1000000` has so many futures; 50,000 if nothing is said.
+//! `CONVERSANT_FUTURES=1000000` sets the number of futures; the default is 50,000.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::Future;
@@ -15,15 +15,15 @@ use std::time::Duration;
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, OnFailure, Place, Scheduler};
 
-/// What may stay: a chunk of each slab, a block of each list, the channels of
-/// the standard library.
+/// How many bytes may stay: for a chunk of each slab, a block of each list, and the
+/// channels of the standard library.
 const BOUND: i64 = 64 * 1024;
 
 struct Counting;
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
-// SAFETY: every call is passed on to the system's allocator unchanged.
+// SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise is passed on.
@@ -44,11 +44,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Lets all be done, and gives the live bytes with the workers at rest: what a
-/// worker holds between two tasks is gone by then.
+/// Waits until all tasks are done, and returns the live bytes while the workers
+/// rest: then they hold nothing that they hold between two tasks.
 fn settled(scheduler: &Scheduler) -> i64 {
     loop {
-        // At a constant cost, so that the workers are not kept from it.
+        // `workers()` has a constant cost, so it does not hold up the workers.
         let workers = scheduler.workers();
         if workers.idle < workers.live {
             std::thread::yield_now();
@@ -64,7 +64,7 @@ fn settled(scheduler: &Scheduler) -> i64 {
 }
 
 fn comes_back(scheduler: &Scheduler, what: &str, n: u64, run: impl Fn(&Scheduler, u64)) {
-    // A little of it first, for what is made on first use.
+    // A short run first: some memory is allocated on first use.
     run(scheduler, n / 100);
     let before = settled(scheduler);
     run(scheduler, n);
@@ -115,7 +115,7 @@ fn many_skipped_at_once(scheduler: &Scheduler, n: u64) {
     assert_eq!(caller.synchronize().wait().unwrap().skipped, n);
 }
 
-/// Both workers are busy until all have come: so they are posted, each by itself.
+/// Both workers are busy until all tasks are submitted, so each task is posted by itself.
 fn posted_while_all_are_busy(scheduler: &Scheduler, n: u64) {
     let options = CallerOptions::default();
     let caller = scheduler.caller("posts", options).unwrap();
@@ -153,7 +153,7 @@ fn waits_that_are_dropped(scheduler: &Scheduler, n: u64) {
     task.outcome().wait().unwrap();
 }
 
-/// Is ready when it is polled for the second time: another thread wakes it.
+/// Is ready at its second poll; another thread wakes it.
 struct Second(bool, Sender<Waker>);
 
 impl Future for Second {
@@ -168,7 +168,7 @@ impl Future for Second {
     }
 }
 
-/// Each awaits twice; every third is cancelled where it happens to be.
+/// Each future awaits twice; every third is cancelled, in any state.
 fn futures(scheduler: &Scheduler, n: u64) {
     let (alarm, alarms) = std::sync::mpsc::channel::<Waker>();
     let wakes = std::thread::spawn(move || alarms.iter().for_each(Waker::wake));
@@ -210,8 +210,8 @@ fn memory_comes_back() {
     let said = std::env::var("CONVERSANT_FUTURES");
     let many = said.map_or(50_000, |n| n.parse().expect("a number of futures"));
     comes_back(&scheduler, "futures", many, futures);
-    // A caller that never synchronizes leaks nothing, with all of it waiting
-    // at once or not.
+    // A caller that never synchronizes leaks nothing, whether or not all its tasks wait
+    // at once.
     let caller = scheduler.caller("endless", CallerOptions::default());
     let caller = caller.unwrap();
     comes_back(&scheduler, "detached", 200_000, |_, n| {

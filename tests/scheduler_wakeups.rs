@@ -1,13 +1,12 @@
-//! Nothing polls: the count of sleeps that ended stands still while nothing
-//! can start, and goes up by what is needed when something can.
+//! Nothing polls: the number of sleeps that ended does not change while no task can
+//! start. When one can, it rises only by the wake-ups that are needed.
 //!
-//! One test function in a binary of its own, since the count is the process's.
-//! The workers are asleep, or about to be, when the status says that they
-//! rest; no wake-up is under way then, for what wakes a worker takes it out of
-//! that state, and it is counted before it says that it rests again. So the
-//! count is exact once the status has been seen. It is compared after a long
-//! run of yields beside a thread that is busy with something else: a polling
-//! worker would have come round many times.
+//! This is the only test function of its binary, since the count is that of the process.
+//! When the status says that a worker rests, the worker sleeps or is about to, and no
+//! wake-up is in flight: a thread that wakes a worker takes it out of this state, and the
+//! wake-up is counted before the worker rests again. So the count is exact once the status
+//! was seen. It is compared after many yields, while another thread is busy: a polling
+//! worker would have looked many times meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::channel;
@@ -18,14 +17,14 @@ use conversant::limit::Limit;
 use conversant::scheduler::{Caller, CallerOptions, Place, Scheduler, Task, Why};
 use conversant::wait::wakeups;
 
-/// Longer than any poll that could pass for one, and than this test.
+/// Longer than this test, and than any interval of polling.
 const FOR_EVER: Duration = Duration::from_secs(100_000);
 
 fn yields(n: u32) {
     (0..n).for_each(|_| thread::yield_now());
 }
 
-/// Something else that keeps a processor busy, so that yielding takes time.
+/// Keeps a processor busy with other work, so that yielding takes time.
 fn unrelated(stop: &AtomicBool) {
     let work = AtomicU64::new(1);
     while !stop.load(SeqCst) {
@@ -40,8 +39,8 @@ fn until(mut so: impl FnMut() -> bool) {
     }
 }
 
-/// All workers that there are rest, or run one of `busy` tasks; then nobody
-/// wakes while nothing happens.
+/// Waits until `busy` workers run tasks and all others rest; then no thread wakes up
+/// while nothing happens.
 fn stands_still(scheduler: &Scheduler, busy: u32, when: &str) {
     until(|| {
         let workers = scheduler.workers();
@@ -50,13 +49,13 @@ fn stands_still(scheduler: &Scheduler, busy: u32, when: &str) {
     let before = wakeups();
     yields(2_000);
     for _ in 0..100 {
-        // Looking is no event.
+        // Reading the status is no event.
         assert_eq!(scheduler.status().workers.busy, busy);
     }
     assert_eq!(wakeups(), before, "somebody polls {when}");
 }
 
-/// A task that runs until it is told to end, by means that are not ours.
+/// A task that runs until a channel of `std` tells it to end.
 fn held(caller: &Caller, place: Place<'_>) -> (Task<(), ()>, std::sync::mpsc::Sender<()>) {
     let (begins, began) = channel();
     let (go, may_go) = channel();
@@ -73,7 +72,7 @@ fn waits(caller: &Caller, place: Place<'_>) -> Task<(), ()> {
     caller.exec_with(place, || Ok(())).unwrap()
 }
 
-/// Brings as many workers as there can be, and lets them rest.
+/// Starts as many workers as the maximum allows, and lets them rest.
 fn warm_up(scheduler: &Scheduler, caller: &Caller) {
     let held: Vec<_> = (0..scheduler.workers().max)
         .map(|_| held(caller, Place::new()))
@@ -85,7 +84,7 @@ fn warm_up(scheduler: &Scheduler, caller: &Caller) {
     assert_eq!(scheduler.workers().live, scheduler.workers().max);
 }
 
-/// Waiting for a worker: nobody is woken for what cannot start.
+/// No worker is woken for tasks that cannot start.
 fn blocked_work_wakes_nobody(scheduler: &Scheduler) {
     let options = CallerOptions {
         cap: Limit::AtMost(1),
@@ -124,7 +123,7 @@ fn blocked_work_wakes_nobody(scheduler: &Scheduler) {
     assert_eq!(capped.synchronize().wait().unwrap().tasks, 101);
 }
 
-/// As many wake-ups as tasks and ends of waits, not as there are sleepers.
+/// There are as many wake-ups as tasks and ends of waits, not as many as sleepers.
 fn no_thundering_herd(scheduler: &Scheduler, caller: &Caller) {
     const TASKS: u64 = 200;
     stands_still(scheduler, 0, "before");
@@ -135,12 +134,12 @@ fn no_thundering_herd(scheduler: &Scheduler, caller: &Caller) {
         until(|| scheduler.workers().idle == scheduler.workers().live);
     }
     let woken = wakeups() - before;
-    // For each task one worker, and we.
+    // For each task: one worker, and this thread.
     assert!(woken <= 2 * TASKS, "{woken} wake-ups for {TASKS} tasks");
 }
 
-/// Many at one instant, and not more than can be begun: each worker that is needed
-/// is woken once, the others rest on.
+/// A batch of as many tasks as workers are needed: each of these workers is woken once;
+/// the others do not wake up.
 fn a_batch_wakes_whom_it_needs(scheduler: &Scheduler, caller: &Caller) {
     const NEEDED: u32 = 3;
     stands_still(scheduler, 0, "before a batch");

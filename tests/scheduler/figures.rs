@@ -1,6 +1,6 @@
 //! The figures of the specification on the scheduler's own core, in virtual
-//! time: SEMANTICS A, B and E, the gate's rule as a caller sees it, and what a
-//! failure does.
+//! time: SEMANTICS A, B and E, the gate's rule as a caller sees it, and the
+//! effects of a failure.
 
 mod control;
 mod failures;

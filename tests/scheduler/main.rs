@@ -1,4 +1,4 @@
-//! Scheduler and simulator, and `taskrun` with the judges of its runs.
+//! Scheduler and simulator, and `taskrun` with the checkers of its runs.
 
 #[path = "../support/count.rs"]
 mod count;

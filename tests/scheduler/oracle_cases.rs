@@ -72,7 +72,7 @@ fn weights_are_consecutive_turns() {
     );
 }
 
-/// a has one turn left when it leaves at 0; at 1 it comes back with two.
+/// a has one turn left when it leaves the ring at 0; at 1 it comes back with two.
 #[test]
 fn who_leaves_the_ring_forfeits_its_turns() {
     let list = "a@0+1 b@0+1 b@0+1 b@0+1 a@1+1 a@1+1";
@@ -135,8 +135,8 @@ fn bounded_bypass() {
     assert_eq!(order(list, &bypass(Bypass::Unbounded)), [3, 4, 5, 6, 1, 2]);
 }
 
-/// Row 2 overtakes row 1, which then is closed off by a lower tier; the count stays, so that row 4
-/// cannot overtake row 3, the oldest by then.
+/// Row 2 overtakes row 1; then a lower tier closes row 1's tier. The count is kept, so row 4 cannot
+/// overtake row 3, which is the oldest by then.
 #[test]
 fn the_count_belongs_to_the_caller() {
     let list = "a@0+2^1 a@0+2^1!5 a@1+1 a@1+1!5 a@1+1";
@@ -174,7 +174,7 @@ fn ties_by_the_later_of_bump_and_ready() {
     assert_eq!(order(earlier_in_time, &options), [1, 3, 2]);
 }
 
-/// The bump of g's second row serves its first one, and is used up by it.
+/// The bump of g's second row lets its first one go ahead, and is used up by it.
 #[test]
 fn a_bump_is_used_up_by_the_next_turn() {
     let options = bypass(Bypass::Unbounded);
@@ -182,7 +182,7 @@ fn a_bump_is_used_up_by_the_next_turn() {
     assert_eq!(order(list, &options), [1, 3, 2, 5, 4]);
 }
 
-/// After its turn a group stands behind those that were ready before.
+/// After its turn a group is behind the groups that became ready earlier.
 #[test]
 fn a_group_goes_back_in_line() {
     let list = "a@0+10=g a@0+10=g a@0+10 a@10+10";
@@ -225,7 +225,7 @@ fn a_late_lower_tier_waits_for_one_drain() {
     );
 }
 
-/// A caller that its closed tier drove out of the ring joins again at the tail.
+/// A caller that left the ring because its tier was closed joins again at the tail.
 #[test]
 fn a_closed_tier_costs_the_place_in_the_ring() {
     let list = "a@0+10^1 a@0+10^1 b@1+10 b@1+10 a@2+10";

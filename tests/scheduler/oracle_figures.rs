@@ -8,7 +8,7 @@ use oracle::{Bypass, Options, Run, Task, bound, sheet, simulate};
 /// The replay of a trace takes too long for longer lists.
 const REPLAYED: usize = 100;
 
-/// Runs a list and holds the schedule against the invariant checkers.
+/// Runs a list, and checks the schedule with the invariant checkers.
 fn checked(tasks: &[Task], options: &Options) -> Run {
     let run = simulate(tasks, options);
     let log: Vec<Entry> = sheet::entries(&sheet::log_of(tasks, &run.rows));
@@ -34,7 +34,7 @@ fn spans(run: &Run) -> Vec<(u64, u64)> {
     rows.map(|row| (row.start_ms, row.end_ms)).collect()
 }
 
-/// One caller, no group, no tier, no bump, all there from the start.
+/// Tasks of one caller without group, tier or bump, which all arrive at the start.
 fn plain(durations_ms: &[u64]) -> Vec<Task> {
     let task = |&duration_ms: &u64| Task {
         caller: "main".to_owned(),
@@ -47,7 +47,7 @@ fn plain(durations_ms: &[u64]) -> Vec<Task> {
     durations_ms.iter().map(task).collect()
 }
 
-/// Numbers of the rows, from 1, that run at this time.
+/// The numbers, from 1, of the rows that run at this time.
 fn running(run: &Run, at_ms: u64) -> Vec<usize> {
     let rows = run.rows.iter().zip(1..);
     let running = rows.filter(|(row, _)| row.start_ms <= at_ms && at_ms < row.end_ms);
@@ -166,7 +166,7 @@ fn c1_three_readers_in_detail() {
     assert_eq!(run.makespan_ms(), 51_600);
 }
 
-/// The fault that C removes: a tier whose predecessor is empty ran beside the one before that.
+/// The fault that C removes: a tier above an empty one ran together with the tier below that.
 #[test]
 fn c_faults_an_empty_tier_is_passed_over() {
     let mut tasks = plain(&[10, 10, 5]);
@@ -177,7 +177,7 @@ fn c_faults_an_empty_tier_is_passed_over() {
     assert_eq!(spans(&run), [(0, 10), (0, 10), (10, 15)]);
 }
 
-/// D2 as far as a task list goes: the claims of both agents, then what each completion frees.
+/// The part of D2 that a task list can show: both agents' claims, then what each completion frees.
 #[test]
 fn d2_groups_with_limit_one() {
     let mut tasks = plain(&[100_000; 12]);
@@ -200,7 +200,7 @@ fn d2_groups_with_limit_one() {
 const E1: [usize; 10] = [0, 80, 90, 70, 60, 50, 40, 30, 20, 10];
 const E2: [usize; 10] = [0, 90, 80, 70, 60, 50, 40, 30, 20, 10];
 
-/// The order of service with the requests that nobody bumped at its end.
+/// The order of service: these first, then the requests that were not bumped.
 fn then_the_rest(first: &[usize]) -> Vec<usize> {
     let rest = (0..100).filter(|request| !first.contains(request));
     first.iter().copied().chain(rest).collect()

@@ -1,9 +1,9 @@
 //! The example binary `taskrun --simulate` against the reference simulator, log row by log row.
 //!
-//! `cargo test` builds the examples first; `cargo test --test oracle_taskrun` alone does not: run
-//! `cargo build --example taskrun` before it. With `ORACLE_SELF=1` the simulator stands in for the
-//! binary, which tests the generator and the comparison. `ORACLE_LISTS=N` compares that many
-//! random lists, `ORACLE_SEED=N` starts at another one.
+//! `cargo test` builds the examples first; `cargo test --test scheduler` alone does not: run
+//! `cargo build --example taskrun` before it. With `ORACLE_SELF=1` the simulator replaces the
+//! binary: this tests the generator and the comparison. `ORACLE_LISTS=N` compares that many
+//! random lists; `ORACLE_SEED=N` is the seed of the first.
 
 use crate::oracle;
 
@@ -68,7 +68,7 @@ impl Case {
         sheet::log_of(&self.tasks, &run.rows)
     }
 
-    /// The first difference between what the runner logs and what it must, in words.
+    /// The first difference between what the runner logs and what it must log, in words.
     fn difference(&self, runner: &Runner) -> Option<String> {
         let expected = self.expected();
         match runner.log(self) {
@@ -111,11 +111,11 @@ fn first_difference(expected: &Log, log: &Log) -> Option<String> {
     ))
 }
 
-/// What makes a log of a case.
+/// A way to get a log of a case.
 enum Runner {
     Binary(PathBuf),
     Simulator,
-    /// The simulator with a wrong idea of something: a comparison that is worth its name tells.
+    /// The simulator with a mistake, which the comparison must find.
     Wrong(Mistake),
 }
 
@@ -173,7 +173,7 @@ fn run_binary(binary: &Path, case: &Case) -> Result<Log, String> {
     sheet::read_lines(&log).map_err(|error| format!("the log cannot be read: {error}"))
 }
 
-/// Takes out rows for as long as the case still differs.
+/// Removes rows while the case still differs.
 fn shrink(case: Case, runner: &Runner, style: Style) -> Case {
     let mut smallest = case;
     let mut row = 0;
@@ -189,7 +189,7 @@ fn shrink(case: Case, runner: &Runner, style: Style) -> Case {
     smallest
 }
 
-/// Everything that is needed to repeat a difference by hand.
+/// Everything that is needed to reproduce a difference by hand.
 fn report(case: &Case, runner: &Runner) -> Option<String> {
     let difference = case.difference(runner)?;
     let mut text = String::new();
@@ -211,7 +211,7 @@ fn number_from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// The report on the first case that differs, made small.
+/// The report on the first case that differs, shrunk.
 fn compare(runner: &Runner, seeds: std::ops::Range<u64>) -> Option<String> {
     for seed in seeds {
         let case = Case::random(seed);
@@ -253,7 +253,7 @@ fn the_lists_of_tests_data() {
     }
 }
 
-/// The binary's own log, held against the invariants rather than against the simulator.
+/// The binary's own log is checked against the invariants, not against the simulator.
 #[test]
 fn logs_keep_the_invariants() {
     let runner = Runner::chosen();
@@ -270,8 +270,8 @@ fn logs_keep_the_invariants() {
     }
 }
 
-/// A comparison that finds nothing must be able to find something: each of these mistakes shows
-/// in the lists that `random_lists` compares, and a report comes out small.
+/// The comparison is able to find differences: each of these mistakes shows in the lists that
+/// `random_lists` compares, and its report is small.
 #[test]
 fn the_comparison_finds_mistakes() {
     let mistakes: [(&str, Mistake); 6] = [

@@ -1,6 +1,6 @@
 //! Random operations on the simulation, and what must hold at each instant:
-//! readers, caps, tiers, group limits, no idle reader beside work, and sums
-//! that agree.
+//! workers, caps, tiers and group limits are within bounds, no worker is idle
+//! while a task could start, and the sums agree.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -74,14 +74,14 @@ struct World {
     sim: Simulation,
     callers: Vec<CallerId>,
     groups: Vec<[GroupId; GROUPS]>,
-    /// Of each group of each caller.
+    /// The limit of each group, the same for each caller.
     limits: [u32; GROUPS],
     caps: [Option<u32>; CALLERS],
     max: u32,
-    /// The largest maximum since the live ones were last within it.
+    /// The largest maximum since the live workers were last within the maximum.
     ceiling: u32,
     known: Vec<Known>,
-    /// Summed over each caller's synchronizes.
+    /// The sum over each caller's synchronizes.
     summed: [Summary; CALLERS],
 }
 
@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// The tier of the newest task, waiting or skipped at once.
+    /// The tier of the newest task, which waits or was skipped at once.
     fn tier_of(&self, id: u64) -> u32 {
         let status = self.sim.status();
         let mut waiting = status.waiting.iter().map(|t| (t.id, t.tier));
@@ -215,8 +215,8 @@ impl World {
         tier
     }
 
-    /// To `then`, looking a moment after each second, when all that can start
-    /// has.
+    /// Advances to `then`, and calls `look` a moment after each second, when every task
+    /// that can start has started.
     fn advance(&mut self, then: Duration) {
         while self.sim.now() < then {
             let second = secs(self.sim.now().as_secs() + 1);
@@ -241,7 +241,7 @@ impl World {
         self.known[id as usize - 1].clone()
     }
 
-    /// All invariants of one moment at which everything that can start has.
+    /// Checks all invariants at a moment at which every task that can start has started.
     fn look(&mut self) {
         let status = self.sim.status();
         let readers = &status.workers;
@@ -278,8 +278,8 @@ impl World {
         }
     }
 
-    /// Work conservation, from what the status says of each waiting task and,
-    /// apart from that, from what this test knows.
+    /// Work conservation, checked by what the status says of each waiting task and,
+    /// independently, by what this test knows.
     fn nothing_startable_waits(&self, status: &Status) {
         let full = status.workers.busy >= self.max;
         for task in &status.waiting {
@@ -317,7 +317,7 @@ impl World {
         }
     }
 
-    /// Lets everything go, and adds up.
+    /// Lets every task run, and compares the sums.
     fn finish(mut self) {
         self.sim.set_workers(4).unwrap();
         for (n, &caller) in self.callers.iter().enumerate() {
@@ -376,7 +376,7 @@ fn agree(sum: &Summary, rows: &[&Record]) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        // The system's files stay as they are: a failing case goes into a test.
+        // No file of failing cases is written: a failing case becomes a test.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

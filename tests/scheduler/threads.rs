@@ -1,5 +1,5 @@
-//! The scheduler on real threads: invariants, never timing. Each fault of
-//! SEMANTICS 1A and 1B that a thread can show has a test here by its name.
+//! The scheduler on real threads. The tests check invariants, never timing. Each
+//! fault of SEMANTICS 1A and 1B that threads can show has a test of its name here.
 
 mod asynchronous;
 mod batches;

@@ -1,4 +1,4 @@
-//! What is done to a simulation while it runs.
+//! Changes to a simulation while it runs.
 
 use conversant::error::Stalled;
 use conversant::limit::Limit;
@@ -23,7 +23,7 @@ fn a_task_with_a_delay_arrives_when_it_is_over() {
     let summary = sim.synchronize(caller).unwrap();
     assert_eq!((summary.ok, sim.now()), (3, secs(9)));
     assert_eq!(order_of_starts(&sim), [2, 3, 1]);
-    // Nobody works when it is due.
+    // No task runs when it is due.
     sim.submit(caller, Work::takes(secs(1)).after(secs(5)))
         .unwrap();
     sim.run();
@@ -167,7 +167,7 @@ fn a_full_caller_refuses_until_one_has_ended() {
     assert_eq!(sim.records().len(), 4);
 }
 
-/// What the counts say, from the status and the rows.
+/// The counts as they follow from the status and the rows.
 fn counted(sim: &Simulation) -> [u64; 9] {
     let (status, rows) = (sim.status(), sim.records());
     let wait = |is: fn(&Why) -> bool| status.waiting.iter().filter(|t| is(&t.why)).count();

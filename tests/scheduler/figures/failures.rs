@@ -16,7 +16,7 @@ fn caller_with(on_failure: OnFailure) -> (Simulation, CallerId) {
     (sim, caller)
 }
 
-/// Tiers 1 (one of which fails), 1, 2, 3.
+/// Submits tasks of tiers 1 (this one fails), 1, 1, 2 and 3.
 fn three_tiers(sim: &mut Simulation, caller: CallerId) {
     let work = |tier| Work::takes(secs(1)).tier(tier);
     sim.submit(caller, work(1).failing()).unwrap();
@@ -116,7 +116,7 @@ fn a_failure_of_one_caller_skips_nothing_of_another() {
     assert_eq!(sim.synchronize(other).unwrap().ok, 1);
 }
 
-/// Walking what waits at every failure would be quadratic: this would not end.
+/// A walk over all waiting tasks at every failure would be quadratic: this would not end.
 #[test]
 fn many_failures_walk_what_waits_once() {
     const MANY: u64 = 200_000;

@@ -9,7 +9,7 @@ use conversant::simulator::{Driver, Work};
 
 use super::sim::{one_caller, secs, span};
 
-/// Polls of a second at 0 and 1, then at 11 and 12; a task in between.
+/// The futures are polled for a second at 0 and 1, then at 11 and 12; a task runs in between.
 #[test]
 fn one_that_awaits_keeps_no_worker() {
     let (mut sim, caller) = one_caller(1);
@@ -73,7 +73,7 @@ fn one_that_is_woken_by_its_owner_goes_on() {
     );
 }
 
-/// Nothing is left of the pause then.
+/// The rest of its pause is dropped.
 #[test]
 fn one_that_is_woken_early_goes_on_then() {
     let (mut sim, caller) = one_caller(1);
@@ -107,7 +107,7 @@ fn one_that_is_cancelled_while_it_is_polled_ends_where_it_awaits() {
     assert_eq!(sim.now(), secs(2));
 }
 
-/// One that has futures stands twice in the ring: `W` of docs/fairness.md.
+/// A caller that has futures is in the ring twice; `W` in docs/fairness.md counts it so.
 #[test]
 fn those_that_were_woken_take_turns_beside_the_tasks_of_their_caller() {
     let starts = |futures: u32| {
@@ -131,7 +131,7 @@ fn those_that_were_woken_take_turns_beside_the_tasks_of_their_caller() {
     assert_eq!(starts(1), [1, 4, 7, 10, 13, 16]);
 }
 
-/// Of three that are woken at one instant: bumped while it awaits, or while it is polled.
+/// Three are woken at one instant: one was bumped while it awaited, one while it was polled.
 #[test]
 fn a_bump_of_one_that_has_begun_counts_at_its_next_poll() {
     let (mut sim, caller) = one_caller(1);
@@ -152,8 +152,8 @@ fn a_bump_of_one_that_has_begun_counts_at_its_next_poll() {
     );
 }
 
-/// All wake themselves; the last is bumped in its first poll, and has the next turn of those
-/// that were woken.
+/// All wake themselves. The last is bumped during its first poll, and has the next turn among
+/// those that were woken.
 #[test]
 fn one_that_is_bumped_while_it_is_polled_goes_ahead_of_those_that_woke_before() {
     let waits = |bumps: bool| {
@@ -176,7 +176,7 @@ fn one_that_is_bumped_while_it_is_polled_goes_ahead_of_those_that_woke_before() 
     assert_eq!((waits(false), waits(true)), (secs(6), secs(1)));
 }
 
-/// As on a scheduler; what is submitted later runs.
+/// As on a scheduler; a task that is submitted later runs.
 #[test]
 fn one_that_is_polled_while_all_are_cancelled_ends_where_it_awaits() {
     let (mut sim, caller) = one_caller(1);

@@ -27,7 +27,7 @@ fn no_task_starts_before_every_lower_tier_has_finished() {
     assert_eq!(span(&sim, 3), (secs(9), secs(10)));
 }
 
-/// The snapshots of C1, as far as a caller has them.
+/// The snapshots of C1, except what a caller does not show.
 #[test]
 fn who_runs_at_each_moment_of_w10() {
     let (mut sim, caller) = one_caller(5);
@@ -114,8 +114,8 @@ fn a_cancelled_task_never_stalls_the_gate() {
     assert_eq!(span(&sim, 3), (secs(2), secs(3)));
 }
 
-/// "An empty tier is passed over", and the fault of the original: a tier-300
-/// task with no tier-200 task present ran beside tier 100.
+/// "An empty tier is passed over". In the original a tier-300 task ran together
+/// with tier 100 when there was no tier-200 task.
 #[test]
 fn a_gap_in_the_tiers_does_not_let_a_later_one_run_beside() {
     let (mut sim, caller) = one_caller(5);
@@ -139,7 +139,7 @@ fn tier_numbers_can_be_used_again_in_a_second_batch() {
         assert_eq!(sim.synchronize(caller).unwrap().ok, 10);
         assert_eq!(sim.now(), tenths(415 * batch));
     }
-    // A second batch that comes while the first drains goes by the same rule.
+    // The same rule applies to a second batch that arrives while the first drains.
     submit(&mut sim, caller, 100, 2);
     submit(&mut sim, caller, 200, 2);
     sim.advance_to(tenths(415 * 3) + secs(3));
@@ -186,7 +186,7 @@ fn the_tiers_of_one_caller_hold_back_nobody_else() {
     assert_eq!(span(&sim, 2).0, secs(0));
 }
 
-/// "Waiting tasks hold worker threads": a closed tier is held back without one.
+/// "Waiting tasks hold worker threads": here the tasks of a closed tier hold none.
 #[test]
 fn a_closed_tier_holds_no_worker() {
     let (mut sim, caller) = one_caller(3);

@@ -86,7 +86,7 @@ fn bumps_in_two_steps() {
     sim.bump(&tasks[4], 10).unwrap();
     sim.bump(&tasks[5], 20).unwrap();
     sim.advance_to(secs(3));
-    // 20 won; now 10 is raised above a third, and to the same level again.
+    // The task at 20 runs. The one at 10 is raised to the level of a third; its level is set again.
     sim.bump(&tasks[3], 30).unwrap();
     sim.bump(&tasks[4], 30).unwrap();
     sim.bump(&tasks[3], 30).unwrap();
@@ -97,7 +97,7 @@ fn bumps_in_two_steps() {
 }
 
 /// "A bumped group, at whatever level, is served ahead of every group that was
-/// not bumped", and a bump then lowered is the lower one.
+/// not bumped"; and a bump that is lowered counts at its lower level.
 #[test]
 fn a_bump_lowered_is_still_a_bump() {
     let (mut sim, caller) = one_caller(1);

@@ -1,11 +1,11 @@
-//! What the figures are told with: W10, and rows by task.
+//! What the figures share: the workload W10, and rows by task.
 
 use std::time::Duration;
 
 use conversant::scheduler::{CallerOptions, Record};
 use conversant::simulator::{CallerId, Simulation, Work};
 
-/// Tier, number of tasks, tenths of a second each.
+/// Tier, number of tasks, and the length of each in tenths of a second.
 pub(crate) const W10: [(u32, u64, u64); 5] = [
     (100, 4, 101),
     (200, 2, 92),
@@ -22,7 +22,7 @@ pub(crate) fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// A simulation with one caller of the usual kind.
+/// A simulation with one caller that has the default options.
 pub(crate) fn one_caller(workers: u32) -> (Simulation, CallerId) {
     let mut sim = Simulation::new(workers).unwrap();
     let caller = sim.caller("main", CallerOptions::default()).unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn submit_tier(sim: &mut Simulation, caller: CallerId, row: (u32, u64
     }
 }
 
-/// The rows by the number of their task.
+/// The rows in the order of their tasks' numbers.
 pub(crate) fn by_id(sim: &Simulation) -> Vec<Record> {
     let mut rows = sim.records().to_vec();
     rows.sort_by_key(|row| row.task.id);
@@ -53,8 +53,8 @@ pub(crate) fn span(sim: &Simulation, id: u64) -> (Duration, Duration) {
     (run.start, run.end)
 }
 
-/// The numbers of the tasks in order of their starts, those of one instant by
-/// worker.
+/// The numbers of the tasks in the order of their starts; those that start at one
+/// instant in the order of their workers.
 pub(crate) fn order_of_starts(sim: &Simulation) -> Vec<u64> {
     let runs = sim.records().iter();
     let mut starts: Vec<(Duration, u32, u64)> = runs

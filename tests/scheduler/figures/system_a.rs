@@ -170,7 +170,7 @@ fn a5_lowering_the_maximum_takes_effect_as_tasks_end() {
     sim.set_workers(2).unwrap();
     assert_eq!(sim.status().running.len(), 4, "running tasks go on");
     sim.run();
-    // 1 and 2 end above the maximum: only after 3 is there room for one more.
+    // When 1 and 2 end, the maximum is still reached or exceeded: 5 starts only after 3.
     assert_eq!(span(&sim, 5).0, secs(3));
     assert_eq!(span(&sim, 6).0, secs(4));
     assert_eq!(span(&sim, 7).0, secs(13));

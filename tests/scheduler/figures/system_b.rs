@@ -1,4 +1,4 @@
-//! SEMANTICS B: a task list that workers work off.
+//! SEMANTICS B: workers process a task list.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::taskrun_cli::place::{Place, program};
 
-/// One row for each command, no matter what it holds.
+/// A list with one row for each command, which may hold any characters.
 fn list<S: AsRef<str>>(commands: impl IntoIterator<Item = S>) -> Vec<u8> {
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(["command"]).expect("to memory");
@@ -101,7 +101,7 @@ fn a_child_left_behind_holds_up_nothing() {
         "{}",
         seen.stderr
     );
-    // The child is still there and goes now.
+    // The child still runs; this lets it end.
     let hold = OpenOptions::new()
         .read(true)
         .write(true)
@@ -112,9 +112,9 @@ fn a_child_left_behind_holds_up_nothing() {
 
 #[test]
 fn what_a_child_left_behind_writes_is_discarded() {
-    // Its output goes nowhere, but it must not die of that. The second task
-    // starts when the first has ended, lets the child go, and keeps taskrun
-    // there meanwhile.
+    // The child's output is discarded, but the child must not die of that. The second
+    // task starts when the first has ended. It lets the child go on, and keeps taskrun
+    // running meanwhile.
     let child = "(read line < go; yes | head -c 1000000; echo more; echo alive > alive)";
     let tasks = [&format!("{child} & exit 1"), "echo > go; read line < last"];
     let place = Place::with(list(tasks));

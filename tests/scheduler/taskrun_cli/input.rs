@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::taskrun_cli::place::Place;
 
-/// Every list has a first row that would leave the file `ran`.
+/// The first row of every list would make the file `ran`.
 fn refused(list: impl AsRef<[u8]>, line: &str) {
     let shown = String::from_utf8_lossy(list.as_ref()).into_owned();
     let place = Place::with(&list);

@@ -1,5 +1,5 @@
-//! Ctrl-C. Everything is synchronised by named pipes and by what taskrun says,
-//! never by time.
+//! Ctrl-C. Named pipes and the output of taskrun synchronise everything; no test
+//! depends on time.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -77,8 +77,8 @@ fn a_request_to_terminate_is_a_ctrl_c() {
 
 #[test]
 fn two_ctrl_c_kill_the_whole_group() {
-    // The task's child holds `alive` open for as long as it lives, and neither
-    // heeds a Ctrl-C of its own.
+    // The task's child keeps `alive` open while it lives; the task and its child ignore
+    // a Ctrl-C.
     let place = Place::with(
         "command\n\"trap '' INT TERM; exec 3> alive; echo up >&3; sleep 100000 & wait\"\ntouch ran\n",
     );
@@ -99,8 +99,8 @@ fn two_ctrl_c_kill_the_whole_group() {
 
 #[test]
 fn two_ctrl_c_end_a_sleep() {
-    // Tasks start in the order of the file: when the second one speaks, the
-    // sleep belongs to a reader already.
+    // Tasks start in the order of the file: when the second one writes, a worker
+    // already runs the sleep.
     let place = Place::with("command,duration_ms\n,4294967295\necho > up; read line < never,0\n");
     place.fifo("up");
     place.fifo("never");
@@ -123,8 +123,8 @@ fn ctrl_c_while_only_arrivals_are_awaited() {
     assert_eq!(place.outcomes(), ["ok", "cancelled"]);
 }
 
-/// A simulation that reads its list from a pipe: what is told while it reads
-/// has been told before anything is simulated.
+/// A simulation that reads its list from a pipe: it gets these signals while it reads,
+/// so before anything is simulated.
 fn simulation_told(signals: &[Signal]) -> (Place, Option<i32>) {
     let place = Place::with("");
     place.fifo("list");
@@ -132,13 +132,13 @@ fn simulation_told(signals: &[Signal]) -> (Place, Option<i32>) {
         .command(["list", "--simulate", "--log=log.csv"])
         .spawn();
     let mut child = command.expect("taskrun starts");
-    // Opens when taskrun does.
+    // Returns when taskrun opens the list.
     let list = fs::OpenOptions::new().write(true).open(place.path("list"));
     let mut list = list.expect("taskrun reads it");
     for &signal in signals {
         kill_process(Pid::from_child(&child), signal).expect("taskrun is there");
     }
-    // To one that is gone nothing can be written.
+    // Fails if taskrun has ended already.
     let _ = list.write_all(b"duration_ms\n1\n2\n");
     drop(list);
     let code = child.wait().expect("taskrun ends").code();
@@ -156,7 +156,7 @@ fn a_simulation_is_interrupted_too() {
 
 #[test]
 fn the_second_ends_a_simulation_at_once() {
-    // Two of one kind might be seen as one.
+    // Two signals of one kind might be merged into one.
     let (place, code) = simulation_told(&[Signal::INT, Signal::TERM]);
     assert_eq!(code, Some(130));
     assert!(!place.has("log.csv"));

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// `cargo test` builds the examples beside the tests.
+/// The path of taskrun: `cargo test` builds the examples next to the tests.
 pub(crate) fn program() -> PathBuf {
     let test = std::env::current_exe().expect("the test knows its own path");
     let profile = test.parent().and_then(Path::parent);
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     directory: TempDir,
 }
 
-/// What came of a run.
+/// How a run ended, and what it wrote.
 pub(crate) struct Seen {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

@@ -1,5 +1,5 @@
-//! A simulation of `nightly.csv` gives what the first version of the crate gave, to the byte. The
-//! files are from its commit `7f65732`.
+//! A simulation of `nightly.csv` gives the same bytes as the first version of the crate. The
+//! files are from that version's commit `7f65732`.
 
 use std::fs;
 
