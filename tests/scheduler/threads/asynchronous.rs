@@ -97,7 +97,7 @@ fn a_synchronize_dropped_at_every_stage_merges_its_epoch() {
         let (count, waker) = Count::new();
         drop(caller.synchronize());
         {
-            // Never polled: it has drawn no line and is in nobody's way.
+            // Never polled: it covers no tasks yet, and does not make the caller busy.
             let _unpolled = caller.synchronize();
             let mut polled = pin!(caller.synchronize());
             assert!(poll!(polled, &waker).is_pending());

@@ -1,4 +1,4 @@
-//! One caller's handle: synchronize, epochs, release, caps, its going away.
+//! One caller's handle: synchronize, epochs, release, caps, and its drop.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use conversant::wait::{Op, Wait};
 
 use crate::threads::stage::{Held, capped, end, finishes, gives, one_caller, scheduler, until};
 
-/// A synchronize that has drawn its line.
+/// A synchronize that was polled: it covers the tasks that were submitted before.
 fn begun(caller: &Caller) -> Wait<impl Op<Output = Result<Summary, SyncError>>> {
     let mut synced = caller.synchronize();
     let mut cx = Context::from_waker(Waker::noop());
@@ -42,8 +42,8 @@ fn one_synchronize_too_many_is_an_immediate_error() {
     });
 }
 
-/// One synchronize too few: what ended before it never stands in for what a
-/// later wave still does.
+/// One synchronize too few: a task that ended before it never counts for a task
+/// of a later wave that still runs.
 #[test]
 fn a_stale_completion_never_satisfies_a_later_wave() {
     finishes(|| {
@@ -91,7 +91,7 @@ fn a_second_synchronize_during_the_first_is_busy() {
     });
 }
 
-/// As its docs say. Another caller is not kept from anything.
+/// As its docs say. It does not affect another caller.
 #[test]
 fn a_pending_synchronize_that_is_forgotten_keeps_its_caller_busy() {
     finishes(|| {
@@ -166,7 +166,7 @@ fn release_with_cancel_ends_what_waits_and_lets_run_what_runs() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let held = Held::start(&caller);
-        // More than a batch of wakers.
+        // More wakers than a batch holds.
         let mut tasks: Vec<_> = (0..100).map(|n| gives(&caller, n)).collect();
         thread::scope(|scope| {
             let released = scope.spawn(|| caller.release(How::Cancel).wait().unwrap());
@@ -265,7 +265,7 @@ fn at_most_as_many_at_once_as_the_cap_says() {
     });
 }
 
-/// The three that fit do run at once: each waits for the other two.
+/// The three that the cap allows do run at once: each waits for the other two.
 #[test]
 fn as_many_at_once_as_the_cap_allows() {
     finishes(|| {

@@ -1,4 +1,4 @@
-//! A cancel cancels: nothing starts between its batches, whoever panics.
+//! A cancel cancels: nothing starts between its batches, even if user code panics.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -80,7 +80,7 @@ fn a_waker_that_panics_turns_no_cancel_into_a_drain() {
     });
 }
 
-/// A synchronize reports only what it covers, so it forgives nothing else.
+/// A synchronize reports only what it covers, so it forgives no other failure.
 #[test]
 fn a_failure_that_no_synchronize_has_reported_goes_on_skipping() {
     finishes(|| {
@@ -114,7 +114,7 @@ fn a_failure_that_no_synchronize_has_reported_goes_on_skipping() {
     });
 }
 
-/// All that was submitted before, in every state; the caller goes on.
+/// All tasks that were submitted before, in every state; the caller goes on.
 #[test]
 fn cancel_all_ends_what_has_not_started_and_no_more() {
     finishes(|| {
@@ -152,7 +152,7 @@ fn cancel_all_ends_what_has_not_started_and_no_more() {
     });
 }
 
-/// What is cancelled first is dropped between two batches: its tier could go on.
+/// The drop of a cancelled task, between two batches, ends the lower tier: its own tier could open.
 #[test]
 fn cancel_all_lets_nothing_start_between_its_batches() {
     struct LetsGo(Sender<()>, Arc<AtomicU32>);
@@ -229,7 +229,7 @@ fn cancel_all_ends_a_future_that_is_polled_at_its_next_await() {
     });
 }
 
-/// A task that runs until it is cancelled: it begins, it ends.
+/// A task that runs until it is cancelled, and tells when it has begun.
 fn until_cancelled(caller: &Caller) -> (Task<(), ()>, Receiver<()>) {
     let (begun, begins) = channel();
     let task = caller.exec(move || {
@@ -279,7 +279,7 @@ fn a_task_that_runs_is_told() {
     });
 }
 
-/// What asks when its thread ends, and the scheduler's part of the thread has ended.
+/// Asks when its thread ends, after the scheduler's locals of the thread were dropped.
 struct AsksAtTheEnd;
 
 impl Drop for AsksAtTheEnd {
@@ -294,7 +294,7 @@ fn a_thread_that_ends_runs_no_task() {
         static LAST: Cell<Option<AsksAtTheEnd>> = const { Cell::new(None) };
     }
     let asks = || {
-        // The first to be used is the last to be dropped.
+        // The thread's local that is used first is dropped last.
         LAST.set(Some(AsksAtTheEnd));
         assert!(!is_cancelled());
     };

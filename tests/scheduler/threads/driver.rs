@@ -1,4 +1,4 @@
-//! One program text, simulated and on a scheduler.
+//! The same program, simulated and on a scheduler.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -14,7 +14,7 @@ use crate::threads::stage::{draws, end, finishes};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A future that wakes itself so often.
+/// A future that wakes itself this many times.
 async fn yields(mut times: u32) -> Result<(), String> {
     poll_fn(|cx| {
         cx.waker().wake_by_ref();
@@ -102,7 +102,7 @@ fn policy<D: Driver>(driver: &mut D, seed: u64) {
     }
 }
 
-/// In order of their numbers: tier, place among the starts, label and ending.
+/// The rows in the order of their numbers: tier, rank of the start, label and ending.
 fn order(mut rows: Vec<Record>) -> Vec<(u64, u32, Option<usize>, String)> {
     rows.sort_by_key(|row| row.task.id);
     let mut starts: Vec<_> = rows.iter().filter_map(|row| Some(row.run?.start)).collect();
@@ -183,7 +183,7 @@ fn a_work_that_names_a_group_is_for_a_simulation() {
     assert_eq!(refused.unwrap_err(), Reason::ForeignGroup);
 }
 
-/// Nothing starts there, so nothing is waited for: simulated or not.
+/// Nothing starts inside `at_once`, so a synchronize does not wait there: simulated or not.
 fn synchronizes_at_once<D: Driver>(driver: &mut D) {
     let caller = driver.caller("main", CallerOptions::default()).unwrap();
     let submit = |driver: &mut D| _ = driver.submit(&caller, None, Work::takes(SECOND), || Ok(()));

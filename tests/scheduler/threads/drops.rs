@@ -22,7 +22,7 @@ impl Drop for CallsBack {
         let _workers = self.scheduler.workers();
         self.other.cancel();
         let _ = self.caller.bump(&self.other, 1);
-        // Taken or refused: both go through the lock.
+        // Accepted or refused: both take the lock.
         if let Ok(task) = self.caller.exec(|| Ok::<_, ()>(())) {
             task.detach();
         }
@@ -34,7 +34,7 @@ impl Drop for CallsBack {
 struct Stage {
     scheduler: Arc<Scheduler>,
     caller: Arc<Caller>,
-    /// For what the drops submit: a caller of its own.
+    /// A caller of its own, for the tasks that the drops submit.
     spare: Arc<Caller>,
 }
 
@@ -143,7 +143,7 @@ fn of_tasks_that_were_skipped() {
         (0..40).for_each(|_| above(stage.calls_back(&dropped)));
         drop(hold);
         (0..40).for_each(|_| drops.recv().unwrap());
-        // One that comes after the failure is dropped by its submission.
+        // A task that is submitted after the failure is dropped by that call.
         above(stage.calls_back(&dropped));
         drops.try_recv().unwrap();
         stage.end();
@@ -223,7 +223,7 @@ fn a_caller_dropped_by_its_own_task() {
     });
 }
 
-/// What a task gave; dropped, it waits for another, and says whether that was vain.
+/// A task's result. Its drop waits for another task, and says whether the wait failed.
 struct WaitsFor(Job, Sender<bool>);
 
 impl Drop for WaitsFor {
@@ -232,7 +232,7 @@ impl Drop for WaitsFor {
     }
 }
 
-/// Its only worker drops what it gave: the other cannot start, and it is told so.
+/// The only worker drops the result: the other task cannot start, so the wait fails.
 #[test]
 fn what_nobody_asks_for_may_wait_for_the_scheduler_when_it_is_dropped() {
     for detached in [false, true] {

@@ -15,7 +15,7 @@ use conversant::scheduler::{
 
 use crate::threads::stage::{Held, Job, capped, end, finishes, gives, one_caller, shared, until};
 
-/// Opened once; a future of it is ready from then on.
+/// A door is opened once; from then on it is ready as a future.
 #[derive(Clone, Default)]
 pub(super) struct Door(Arc<Mutex<(bool, Vec<Waker>)>>);
 
@@ -29,7 +29,7 @@ impl Door {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Wakes who waits, for nothing; they are still known.
+    /// Wakes all waiters without a reason, and keeps their wakers.
     fn knock(&self) {
         let wakers = self.0.lock().unwrap().1.clone();
         wakers.into_iter().for_each(Waker::wake);
@@ -55,7 +55,7 @@ impl Future for Door {
     }
 }
 
-/// Wakes itself so often, then is ready.
+/// Wakes itself this many times, then is ready.
 struct Yields(u64);
 
 impl Future for Yields {
@@ -81,7 +81,7 @@ pub(super) fn through(caller: &Caller, place: Place<'_>, door: &Door, n: u64) ->
     task.unwrap()
 }
 
-/// The same, when it awaits.
+/// The same; returns when the task awaits.
 pub(super) fn at_the_door(
     scheduler: &Scheduler,
     caller: &Caller,
@@ -227,7 +227,7 @@ fn one_that_wakes_itself_shares_its_worker() {
         }
         *stops.lock().unwrap() = false;
         assert_eq!(gave(&mut spins), 0);
-        // In .ci/deep a million.
+        // `.ci/deep` sets a million.
         let said = std::env::var("CONVERSANT_FUTURES");
         let times = said.map_or(100_000, |n| n.parse().expect("a number"));
         let many = caller.spawn(async move {
@@ -257,7 +257,7 @@ fn a_wake_up_that_is_early_late_or_for_nothing_is_harmless() {
         door.open();
         assert_eq!(gave(&mut task), 1);
         stray.wake_by_ref();
-        // Its slot may be another's by now.
+        // Another task may have its slot by now.
         let (other_door, mut other) = at_the_door(&scheduler, &caller, Place::new(), 2);
         stray.wake();
         assert_eq!(why(&scheduler, &other), Some(Why::Suspended));
@@ -321,7 +321,7 @@ fn woken_ones_are_polled_in_order_of_waking_bumped_ones_first() {
             })
             .collect();
         let held = Held::start(&caller);
-        // One that awaits is bumped for its next poll.
+        // A future that awaits is bumped for its next poll.
         caller.bump(&doors[0].1, 4).unwrap();
         for n in [2, 0, 3, 1] {
             doors[n].0.open();
@@ -367,7 +367,7 @@ fn who_waits_for_a_suspended_one_is_stalled_only_when_no_worker_can_poll_it() {
                 told.map(drop)
             });
             let mut waits = waits.unwrap();
-            // Long enough to block, most of the time.
+            // Long enough for the task to block, most of the time.
             for _ in 0..1_000 {
                 if waits.has_ended() {
                     break;
@@ -452,7 +452,7 @@ fn a_scheduler_that_is_dropped_drains_its_futures() {
         drop((scheduler, caller));
         door.open();
         assert_eq!(gave(&mut task), 1);
-        // One that nobody can wake goes with the last handle.
+        // A future that nothing can wake is dropped with the last handle.
         let (scheduler, caller) = one_caller(2);
         let (says, dropped) = says();
         let never = caller.spawn(async move {
@@ -493,7 +493,7 @@ fn one_that_is_polled_wakes_another() {
 fn who_waits_is_stalled_though_another_awaits() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
-        // It is not to be polled before a worker is free.
+        // This future cannot be polled before a worker is free.
         let (_door, mut awaits) = at_the_door(&scheduler, &caller, Place::new(), 1);
         let (mine, caller) = shared(caller);
         let waits = caller.exec(move || {

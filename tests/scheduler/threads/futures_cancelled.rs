@@ -1,4 +1,4 @@
-//! Futures that are cancelled: at every await, in line, and while they are polled.
+//! Futures that are cancelled: at every await, while they wait for a worker, and while polled.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -120,7 +120,7 @@ fn by_a_release_and_by_a_shutdown() {
             let other = scheduler.caller("other", CallerOptions::default()).unwrap();
             let (_door, mut task) = at_the_door(&scheduler, &caller, Place::new(), 1);
             let (door, mut others) = at_the_door(&scheduler, &other, Place::new(), 2);
-            // One is being polled, and will await when nobody looks any more.
+            // One is being polled, and awaits only after the cancel has begun.
             let ((begins, began), (goes, go)) = (channel(), channel::<()>());
             let polled = caller.spawn(async move {
                 begins.send(()).ok();
@@ -179,8 +179,8 @@ fn one_that_panics_when_it_is_dropped_stops_nobody() {
     });
 }
 
-/// Many futures of groups with limits that await at random, are woken by others and
-/// cancelled at random: no group is above its limit, each has one ending.
+/// Many futures, in groups with limits, await, are woken by others and are cancelled
+/// at random: no group exceeds its limit, and each future ends once.
 #[test]
 fn many_at_random() {
     finishes(|| {
@@ -202,7 +202,7 @@ fn many_at_random() {
                     .for_each(Waker::wake);
             }
         });
-        // What hears of a waker last wakes it: its list is drained at the end.
+        // That thread holds at most one waker back, which is dropped unused at the end.
         let groups: Vec<_> = (1..=4_u32)
             .map(|limit| {
                 let group = caller.group(Limit::AtMost(limit), 100).unwrap();
@@ -227,7 +227,7 @@ fn many_at_random() {
                         }
                         match turn % 2 {
                             0 => cx.waker().wake_by_ref(),
-                            // Two, so that one of them is never the last kept back.
+                            // Several, so that at least one of them is not held back.
                             _ => (0..6).for_each(|_| alarm.send(cx.waker().clone()).unwrap()),
                         }
                         std::task::Poll::Pending
@@ -262,7 +262,7 @@ fn many_at_random() {
     });
 }
 
-/// Counts those who are between their first poll and their end.
+/// Counts the futures that are between their first poll and their end.
 struct Inside<'a>(&'a AtomicU32);
 
 impl<'a> Inside<'a> {
@@ -304,7 +304,7 @@ fn its_group_is_free_only_when_it_has_been_dropped() {
         thread::scope(|s| {
             s.spawn(|| assert!(task.cancel()));
             leaving.recv().unwrap();
-            // Its worker finds nothing else to do.
+            // The worker runs another task, and finds nothing else to do.
             assert_eq!(gave(&mut gives(&caller, 2)), 2);
             until(|| scheduler.status().running.is_empty());
             assert_eq!(why(&scheduler, &behind), Some(Why::GroupLimit));

@@ -13,7 +13,7 @@ fn in_group<'a>(group: &'a Group) -> Place<'a> {
     Place::new().group(group)
 }
 
-/// Tasks that write down their number.
+/// Submits a task that writes down its number.
 fn written(caller: &Caller, place: Place<'_>, page: &Arc<Mutex<Vec<u32>>>, n: u32) {
     let page = Arc::clone(page);
     let body = move || {
@@ -185,7 +185,7 @@ fn the_bump_of_a_group_is_for_its_next_task_only() {
 #[test]
 fn the_standing_level_ranks_what_is_not_bumped() {
     finishes(|| {
-        // One at a time: who takes ahead passes by a group whose task it has.
+        // One task at a time: a worker that prefetches passes over a group whose task it has.
         let builder = conversant::scheduler::Scheduler::builder()
             .workers(1)
             .claims(1);

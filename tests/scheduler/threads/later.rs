@@ -1,5 +1,5 @@
-//! Tasks with a delay. Times are only ever compared with what they must not be
-//! before; that nothing is slept through shows in that the tests end.
+//! Tasks with a delay. The tests check only that nothing happens too early. They
+//! would not end if a worker slept through a date.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn done(mut task: Job) -> Outcome<u64, String> {
     task.outcome().wait().unwrap()
 }
 
-/// What it gave; nothing if it was cancelled.
+/// What the task gave; `None` if it was cancelled.
 pub(super) fn gave(task: Job) -> Option<u64> {
     match done(task).verdict {
         Verdict::Ok(n) => Some(n),
@@ -60,7 +60,7 @@ fn one_worker_does_them_in_the_order_in_which_they_are_due() {
     });
 }
 
-/// Workers that leave as soon as they have nothing to do, but for the one that keeps the time.
+/// Workers leave as soon as they have nothing to do, except the one that keeps the time.
 #[test]
 fn a_worker_stays_beyond_the_idle_time() {
     finishes(|| {
@@ -116,7 +116,7 @@ fn a_drain_waits_for_it_and_a_cancel_does_not() {
             let (scheduler, caller) = one_caller(2);
             let near = later(&caller, MOMENT, 1);
             caller.release(how).wait().unwrap();
-            // It may have been due before it was cancelled.
+            // The task may have been due before it was cancelled.
             assert!(gave(near).is_some() || how == How::Cancel);
             end(&scheduler);
         }
@@ -132,7 +132,7 @@ fn a_drain_waits_for_it_and_a_cancel_does_not() {
     });
 }
 
-/// What the embedder says is no date of theirs, and it need say nothing.
+/// The workers ignore the time that the embedder tells; it need not tell any.
 #[test]
 fn own_workers_keep_the_time_whatever_is_told() {
     finishes(|| {
@@ -147,7 +147,7 @@ fn own_workers_keep_the_time_whatever_is_told() {
     });
 }
 
-/// The function comes back from a scheduler that is shut down.
+/// A scheduler that is shut down gives the function back.
 #[test]
 fn a_refused_one_comes_back() {
     finishes(|| {

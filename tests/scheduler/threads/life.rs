@@ -138,7 +138,7 @@ fn a_hold_makes_a_batch_one_instant() {
     });
 }
 
-/// What has such a guard waits where it is dropped, on any thread.
+/// A structure with such a guard waits when it is dropped, on any thread.
 #[test]
 fn a_structure_that_has_its_scheduler_ends_it() {
     struct Service {
@@ -163,7 +163,7 @@ fn a_structure_that_has_its_scheduler_ends_it() {
     });
 }
 
-/// It has it alone.
+/// The hold is the only owner of the scheduler.
 #[test]
 fn the_last_hold_ends_its_scheduler_and_loses_nothing() {
     finishes(|| {

@@ -26,7 +26,7 @@ impl Log for Told {
 }
 
 impl Told {
-    /// By task.
+    /// The events of each task.
     fn take(&self) -> HashMap<TaskId, Vec<Event>> {
         let mut told: HashMap<_, Vec<_>> = HashMap::new();
         for event in std::mem::take(&mut *self.0.lock().unwrap()) {
@@ -83,7 +83,7 @@ fn each_task_is_told_queued_started_and_ended() {
     });
 }
 
-/// Whoever submits, runs and cancels: several threads, whose tasks others cancel as they come.
+/// Whichever threads submit, run and cancel: several submit tasks, which others cancel.
 #[test]
 fn of_each_task_the_events_come_in_order_and_once() {
     finishes(|| {
@@ -185,7 +185,7 @@ fn a_log_that_panics_stops_nobody() {
     });
 }
 
-/// At each event, those of tasks that never run too.
+/// At each event, also of tasks that never run.
 #[test]
 fn a_log_may_use_the_scheduler() {
     finishes(|| {
@@ -212,7 +212,7 @@ fn a_log_may_use_the_scheduler() {
     });
 }
 
-/// While it is told the queue is closed, and no worker has a reason to stay but this.
+/// The log shuts the scheduler down when it is told: only this task is a reason to have a worker.
 #[test]
 fn a_task_with_a_delay_has_a_worker_though_it_is_told_of_a_shutdown() {
     finishes(|| {
@@ -241,13 +241,13 @@ fn a_task_with_a_delay_has_a_worker_though_it_is_told_of_a_shutdown() {
             Verdict::Ok(7)
         ));
         end(scheduler);
-        // Else one after the other begins and leaves, until it is due.
+        // Otherwise one worker after the other would start and leave until the task is due.
         let started = started.load(Ordering::Relaxed);
         assert!(started <= 2, "{started}");
     });
 }
 
-/// By the log itself, between the event and its place in line.
+/// The log itself cancels the task, after the event and before the task is enqueued.
 #[test]
 fn what_is_cancelled_while_it_is_told_never_runs() {
     finishes(|| {

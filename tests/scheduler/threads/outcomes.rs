@@ -169,7 +169,7 @@ fn the_log_has_a_row_for_each_task_before_a_synchronize_returns() {
     });
 }
 
-/// Says how many rows there are when it is woken.
+/// When it is woken, says how many rows there are.
 struct Looks {
     rows: Receiver<Record>,
     seen: Sender<usize>,
@@ -181,7 +181,7 @@ impl Wake for Looks {
     }
 }
 
-/// Those that never ran too: the skipped, and those cancelled by a release.
+/// Those of skipped tasks, and of tasks that a release cancelled.
 #[test]
 fn the_rows_of_tasks_that_never_ran_are_there_before_anybody_is_told() {
     use conversant::scheduler::{CallerOptions, OnFailure};

@@ -15,7 +15,7 @@ use crate::threads::stage::{Held, capped, end, finishes, gives, until};
 
 pub(super) type Sent = Box<dyn FnOnce() + Send>;
 
-/// Why a pool runs no worker.
+/// Why a pool refuses to run a worker.
 pub(super) type Refused = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) fn on_pool(workers: u32, pool: impl Pool + 'static) -> (Scheduler, Caller) {
@@ -31,13 +31,13 @@ pub(super) fn inline(job: Sent) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A thread for each job, as a pool that always has room.
+/// Starts a thread for each job, like a pool that always has room.
 pub(super) fn thread_each(job: Sent) -> Result<(), Refused> {
     thread::spawn(job);
     Ok(())
 }
 
-/// The task comes back, nothing is outstanding, the slot is free.
+/// Checks a refusal: the task comes back, nothing is outstanding, the slot is free.
 fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
     let back = caller.exec(|| Ok::<_, ()>(41)).unwrap_err();
     assert_eq!(back.reason, Reason::NoWorker);
@@ -110,7 +110,7 @@ fn a_pool_that_fails_once_then_works() {
             true => thread_each(job),
         };
         let (scheduler, caller) = on_pool(2, once);
-        // The task comes back, or the next event found the pool working.
+        // Either the task came back, or the next event found the pool working.
         let first = caller.exec(|| Ok::<_, ()>(1));
         let second = gives(&caller, 2).outcome().wait().unwrap();
         assert!(matches!(second.verdict, Verdict::Ok(2)));
@@ -121,7 +121,7 @@ fn a_pool_that_fails_once_then_works() {
     });
 }
 
-/// The second worker cannot be made: the first does it all.
+/// The second worker cannot be started: the first runs all tasks.
 #[test]
 fn a_pool_with_room_for_one_worker_loses_nothing() {
     finishes(|| {
@@ -170,12 +170,12 @@ fn delays() -> impl Iterator<Item = Place<'static>> {
     nanos.map(|n| Place::new().after(Duration::from_nanos(n)))
 }
 
-/// From now on delays end by the clock, at any event.
+/// From now on the clock says at each event which delays are over.
 fn counts_from(scheduler: &Scheduler, origin: Instant) -> impl Future + '_ {
     keep_time(scheduler, origin, |_| std::future::pending::<()>())
 }
 
-/// All come, and no worker was sent for in vain.
+/// Checks that all tasks run, and that no start of a worker failed.
 fn all_run(scheduler: &Scheduler, caller: &Caller, origin: Instant) {
     while scheduler.advance(origin.elapsed()).is_some() {
         thread::yield_now();
@@ -278,7 +278,7 @@ fn a_pool_that_drops_its_queue_later_gives_the_slots_back() {
     });
 }
 
-/// What is submitted while it is on its way waits for it, and for the next.
+/// A task that is submitted while a worker is starting waits for it, and then for the next.
 #[test]
 fn a_worker_that_fails_on_its_way_is_asked_for_again() {
     finishes(|| {
@@ -298,7 +298,7 @@ fn a_worker_that_fails_on_its_way_is_asked_for_again() {
     });
 }
 
-/// A start that comes too late finds nothing, and harms nothing.
+/// A worker that starts too late finds no work, and does no harm.
 #[test]
 fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
     finishes(|| {
@@ -320,8 +320,8 @@ fn a_pool_that_runs_its_jobs_after_the_work_is_gone() {
     });
 }
 
-/// A shutdown with cancel does not wait for workers that never started to be
-/// run, only for the pool to let go of them.
+/// A shutdown with cancel does not wait until the pool runs the workers that never
+/// started, only until it drops them.
 #[test]
 fn a_shutdown_waits_for_workers_that_are_about_to_start() {
     finishes(|| {

@@ -10,7 +10,7 @@ use conversant::scheduler::{
 
 use crate::threads::stage::{Held, draws, end, finishes, one_caller};
 
-/// Whoever closes gives up waiting, while the only worker is busy.
+/// `close` gives up waiting while the only worker is busy.
 fn refused_after(close: impl FnOnce(&Scheduler, &Caller) -> bool + Send + 'static) {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
@@ -39,7 +39,7 @@ fn a_scheduler_that_shuts_down_refuses_them() {
     });
 }
 
-/// More than are posted at once: one by one, and in batches.
+/// More tasks than are posted at once: one by one, and in batches.
 #[test]
 fn they_start_in_order_however_many_they_are() {
     finishes(|| {
@@ -72,7 +72,7 @@ fn they_start_in_order_however_many_they_are() {
     });
 }
 
-/// Those that nobody will ask for run, are counted, and come back if they are refused.
+/// Tasks without a handle run, are counted, and come back if they are refused.
 #[test]
 fn detached_ones_run_and_are_counted() {
     finishes(|| {
@@ -106,7 +106,7 @@ fn detached_ones_run_and_are_counted() {
     });
 }
 
-/// The only worker is busy when they come.
+/// The only worker is busy when they are submitted.
 #[test]
 fn the_log_tells_when_detached_ones_came() {
     finishes(|| {
@@ -129,7 +129,7 @@ fn the_log_tells_when_detached_ones_came() {
     });
 }
 
-/// Without a log nobody knows when it came, but when the scheduler heard of it.
+/// Without a log, a task counts as queued when the scheduler hears of it.
 #[test]
 fn a_status_has_detached_ones_come_when_it_asks() {
     finishes(|| {
@@ -145,7 +145,7 @@ fn a_status_has_detached_ones_come_when_it_asks() {
     });
 }
 
-/// The worker is on its way: nobody has looked at what was posted.
+/// The worker has not started, so no thread has looked at the posted task.
 #[test]
 fn what_is_posted_first_came_no_earlier_than_the_event_before() {
     finishes(|| {
@@ -172,7 +172,7 @@ impl Drop for Panics {
     }
 }
 
-/// Its task has ended well all the same, and those behind it run.
+/// The task has ended well all the same, and the tasks behind it run.
 #[test]
 fn what_a_detached_task_gave_may_panic_when_it_is_dropped() {
     finishes(|| {
@@ -192,8 +192,8 @@ fn what_a_detached_task_gave_may_panic_when_it_is_dropped() {
     });
 }
 
-/// In the order in which they start that were submitted while the only worker was busy, to
-/// groups or alone, and of which some were bumped. With a log none of them is posted.
+/// The order in which tasks start that were submitted while the only worker was busy, to
+/// groups or alone, some of them bumped. With a log, none of them is posted.
 fn order(seed: u64, builder: Builder) -> Vec<u64> {
     let scheduler = builder.workers(1).claims(1).build().unwrap();
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
@@ -233,7 +233,7 @@ fn posted_ones_start_in_the_order_of_those_that_are_not() {
     });
 }
 
-/// It was taken in meanwhile: what is in its place now is another group's.
+/// The first task was taken in meanwhile: another group's task is in its place now.
 #[test]
 fn one_posted_later_does_not_join_the_group_that_has_its_place_now() {
     finishes(|| {
@@ -244,7 +244,7 @@ fn one_posted_later_does_not_join_the_group_that_has_its_place_now() {
             let task = caller.exec_with(Place::new().group(group), || Ok::<_, ()>(()));
             task.unwrap()
         };
-        // Whoever cancels takes all in.
+        // A cancel takes in all posted tasks.
         assert!(post(&one).cancel());
         post(&two).detach();
         let third = post(&one);

@@ -1,6 +1,6 @@
-//! Workers that take several tasks at once, seen from outside: what has not
-//! started is nobody's. Each test holds a worker in a task behind which it may have
-//! taken others; all of it holds as well if it has taken none.
+//! Workers that claim several tasks at once, seen from outside: a task that has not
+//! started belongs to no worker. Each test holds a worker in a task behind which it
+//! may have prefetched others; the tests also pass if it has prefetched none.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use conversant::scheduler::{Caller, CallerOptions, How, Place, Scheduler, Verdic
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, until, until_idle};
 
-/// Its workers think no task too long to be taken with others.
+/// A scheduler whose workers consider no task too long to be claimed with others.
 fn scheduler(workers: u32) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(workers).claims(8);
     let builder = builder.claim_time(Duration::from_secs(1));
@@ -23,8 +23,8 @@ fn scheduler(workers: u32) -> (Scheduler, Caller) {
     (scheduler, caller)
 }
 
-/// The only worker is held in a task, having taken it with some of those that are
-/// given back: it knows its tasks to be short.
+/// Holds the only worker in a task that it claimed together with some of the returned
+/// tasks, because it knows its tasks to be short.
 fn held_before(scheduler: &Scheduler, caller: &Caller, place: Place<'_>) -> (Held, Vec<Job>) {
     let hold = scheduler.hold();
     let quick = caller.exec_with(place, || Ok::<_, ()>(()));
@@ -98,7 +98,7 @@ fn another_worker_runs_them() {
     });
 }
 
-/// Both workers are held, one of them with tasks behind it; the other is let go.
+/// Both workers are held, one of them with prefetched tasks; the other is let go.
 #[test]
 fn a_worker_that_is_let_go_runs_what_another_has_taken() {
     finishes(|| {
@@ -119,7 +119,7 @@ fn a_worker_that_is_let_go_runs_what_another_has_taken() {
 #[test]
 fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
     finishes(|| {
-        // Many times: a look at the status takes the others back, too.
+        // Many rounds: reading the status also gives the prefetched tasks back.
         for round in 0..60 {
             let capped = round % 2 == 0;
             let (scheduler, caller) = scheduler(1);
@@ -128,7 +128,7 @@ fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
                 true => caller.set_cap(Limit::AtMost(0)).map(|()| None).unwrap(),
                 false => Some(scheduler.hold()),
             };
-            // Nobody asks for its outcome: that alone would take the others back.
+            // The outcome is not asked for: that alone would give the prefetched tasks back.
             held.go();
             until_idle(&scheduler);
             assert!(behind.iter().all(|task| !task.has_ended()));
@@ -143,7 +143,7 @@ fn no_task_starts_while_a_hold_lives_or_a_cap_is_nothing() {
 #[test]
 fn a_lower_tier_goes_first() {
     finishes(|| {
-        // Many times: a worker that was slow once takes none of the others.
+        // Many rounds: a worker that was slow once prefetches none of the others.
         for n in 0..40 {
             let (scheduler, caller) = scheduler(1);
             let (held, behind) = held_before(&scheduler, &caller, Place::new().tier(2));
@@ -158,7 +158,7 @@ fn a_lower_tier_goes_first() {
     });
 }
 
-/// With one worker that would be a stall; with two it waits for none of them.
+/// With one worker this would be a stall; with two, the other one runs the task.
 #[test]
 fn a_task_may_wait_for_one_that_its_worker_has_taken() {
     finishes(|| {
@@ -202,8 +202,8 @@ fn an_outcome_does_not_wait_for_the_task_behind() {
     });
 }
 
-/// Who waits for a task that runs is woken when it ends, whatever its worker has
-/// taken with it.
+/// A waiter for a running task is woken when the task ends, even if its worker has
+/// prefetched others.
 #[test]
 fn who_waits_is_woken_before_the_task_behind_has_ended() {
     struct Tells(Sender<()>);
@@ -247,7 +247,7 @@ fn a_release_that_cancels_takes_them_back() {
     });
 }
 
-/// What is dropped with a task's result is dropped before the next task begins.
+/// A task's result is dropped before the next task begins.
 #[test]
 fn what_a_detached_task_gave_does_not_wait_for_the_task_behind() {
     struct Says(std::sync::mpsc::Sender<()>);
@@ -311,7 +311,7 @@ fn the_number_of_claims_has_its_range() {
     }
 }
 
-/// Many threads at once, with every number of claims: the sums agree.
+/// Many threads at once, with few and many claims: the sums agree.
 #[test]
 fn nothing_is_lost_or_run_twice() {
     finishes(|| {

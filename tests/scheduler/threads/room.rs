@@ -25,7 +25,7 @@ fn roomy(scheduler: &Scheduler, capacity: u32) -> Caller {
     scheduler.caller("roomy", options).unwrap()
 }
 
-/// How many more it takes.
+/// How many more tasks the caller accepts.
 fn room(caller: &Caller) -> usize {
     let paused = caller.group(Limit::AtMost(0), 100).unwrap();
     let task = || caller.exec_with(Place::new().group(&paused), || Ok::<_, ()>(()));
@@ -34,7 +34,7 @@ fn room(caller: &Caller) -> usize {
     taken.len()
 }
 
-/// As a limit of 0 is a pause.
+/// In the same way, a limit of 0 is a pause.
 #[test]
 fn a_capacity_of_0_lets_nothing_in() {
     finishes(|| {
@@ -72,7 +72,7 @@ fn a_full_caller_refuses_and_each_ending_makes_room() {
         let refused = caller.exec_all(Place::new(), four.take(3)).unwrap_err();
         assert_eq!((refused.reason, refused.task.len()), (Reason::Full, 3));
         held.finish();
-        // Skipped ones, and what is refused for another reason.
+        // Skipped tasks, and tasks that are refused for another reason.
         let fails = caller.exec(|| Err::<(), _>("no"));
         fails.unwrap().outcome().wait().unwrap();
         let skipped = caller.exec_with(Place::new().tier(1), || Ok::<_, ()>(()));
@@ -115,7 +115,7 @@ fn those_who_wait_for_room_are_served_in_order() {
         assert!(first.as_mut().poll(&mut cx).is_pending());
         assert!(second.as_mut().poll(&mut cx).is_pending());
         held.finish();
-        // There is room, and it is promised.
+        // There is room, but it is promised to a waiter.
         let refused = caller.exec(|| Ok::<_, ()>(3)).unwrap_err();
         assert_eq!(refused.reason, Reason::Full);
         until(|| count.get() == 1);
@@ -181,15 +181,15 @@ fn a_release_and_a_shutdown_refuse_who_waits_for_room() {
     });
 }
 
-/// It has ended, and its worker runs a long one that it took with it. Who wants room comes
-/// then, or has come before.
+/// A task has ended, and its worker runs a long one that it claimed with it. The sender that
+/// wants room comes then, or has come before.
 #[test]
 fn room_is_there_when_a_task_has_ended_though_its_worker_has_more() {
     finishes(|| {
         let quick = Scheduler::builder().workers(1).claim_time(Duration::MAX);
         let scheduler = quick.build().unwrap();
         let caller = roomy(&scheduler, 3);
-        // From now on it takes all that it may.
+        // From now on the worker claims as many tasks as it may.
         gives(&caller, 0).outcome().wait().unwrap();
         until_idle(&scheduler);
         for when in ["refused or not", "then", "before"] {
@@ -223,7 +223,7 @@ fn room_is_there_when_a_task_has_ended_though_its_worker_has_more() {
     });
 }
 
-/// What a task that waits for room finds, and the function back.
+/// What a task that waits for room is told, and what the function gives that came back.
 fn told<R>(refused: Result<R, Rejected<impl FnOnce() -> Result<u64, ()>>>) -> (Reason, u64) {
     match refused {
         Ok(_) => panic!("there was room"),
@@ -231,7 +231,7 @@ fn told<R>(refused: Result<R, Rejected<impl FnOnce() -> Result<u64, ()>>>) -> (R
     }
 }
 
-/// It keeps the only worker, and the room itself.
+/// The task keeps the only worker, and the room itself.
 #[test]
 fn who_waits_in_a_task_for_the_room_that_it_keeps_itself_is_told() {
     finishes(|| {
@@ -256,7 +256,7 @@ fn who_waits_in_a_task_for_the_room_that_it_keeps_itself_is_told() {
     });
 }
 
-/// One waits for the room that they keep, the other for a task that nobody can run.
+/// One task waits for the room that both keep, the other for a task that no worker can run.
 #[test]
 fn who_waits_for_room_hides_no_other_stall() {
     finishes(|| {
@@ -284,7 +284,7 @@ fn who_waits_for_room_hides_no_other_stall() {
     });
 }
 
-/// The room that another's end gives comes a moment after that end is known.
+/// The room of a task is free a moment after its end is known.
 #[test]
 fn who_waits_for_room_that_comes_is_not_stalled() {
     finishes(|| {

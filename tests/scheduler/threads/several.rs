@@ -37,7 +37,7 @@ fn of_none_there_is_no_first() {
     assert_eq!(none, OutcomeError::Nothing);
 }
 
-/// Its only worker waits for two that come after it.
+/// The task on the only worker waits for two that come after it.
 #[test]
 fn a_task_that_waits_for_the_first_of_its_own_scheduler_is_told() {
     finishes(|| {
@@ -68,7 +68,7 @@ fn all_of_nothing_is_an_empty_summary() {
     });
 }
 
-/// Also while a panic unwinds it.
+/// Also while a panic unwinds the scope.
 #[test]
 fn a_shutdown_at_the_end_of_a_scope_waits_for_what_runs() {
     finishes(|| {

@@ -1,4 +1,4 @@
-//! Tasks that say that they began and wait to be let go.
+//! Tasks that say that they have begun, and wait until the test lets them go on.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +16,7 @@ pub(crate) fn scheduler(workers: u32) -> Scheduler {
     Scheduler::builder().workers(workers).build().unwrap()
 }
 
-/// A scheduler with one caller of the usual kind.
+/// A scheduler with one caller that has the default options.
 pub(crate) fn one_caller(workers: u32) -> (Scheduler, Caller) {
     let scheduler = scheduler(workers);
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn capped(cap: u32) -> CallerOptions {
     }
 }
 
-/// Takes a task that gives `n`.
+/// Submits a task that gives `n`.
 pub(crate) fn gives(caller: &Caller, n: u64) -> Job {
     caller.exec(move || Ok::<_, String>(n)).unwrap()
 }
@@ -49,7 +49,7 @@ impl Held {
         let (go, may_go) = channel::<()>();
         let body = move || {
             begins.send(()).ok();
-            // Let go, or its test is over.
+            // The test lets the task go on, or is over.
             may_go.recv().ok();
             Ok(0)
         };
@@ -87,15 +87,15 @@ impl Held {
     }
 }
 
-/// Yields until it is so: what is waited for is done by other threads, which
-/// need no help.
+/// Yields until `so` is true: other threads bring that about, and they need
+/// no help.
 pub(crate) fn until(mut so: impl FnMut() -> bool) {
     while !so() {
         thread::yield_now();
     }
 }
 
-/// Workers that rest, with nothing left to run.
+/// Waits until all workers rest, with nothing left to run.
 pub(crate) fn until_idle(scheduler: &Scheduler) {
     until(|| {
         let workers = scheduler.workers();
@@ -116,7 +116,7 @@ pub(crate) fn shared<T>(value: T) -> (Arc<T>, Arc<T>) {
     (Arc::clone(&one), one)
 }
 
-/// Numbers below what is asked for, the same for a seed in every run.
+/// Random numbers below the given one; a seed gives the same numbers in every run.
 pub(crate) fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut drawn = seed;
     move |below| {

@@ -15,15 +15,15 @@ use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, shared,
 
 const STALLED: OutcomeError = OutcomeError::Stalled(Stalled);
 
-/// What a task inside a task found.
+/// What a task that waited for another task found.
 type Found = Result<Outcome<u64, String>, OutcomeError>;
 
 fn gave(found: &Found, n: u64) -> bool {
     matches!(found, Ok(Outcome { verdict: Verdict::Ok(given), .. }) if *given == n)
 }
 
-/// A task that submits another, waits for it, and gives what it found with the
-/// handle of the other.
+/// A task that submits another, waits for it, and gives what it found and the
+/// other's handle.
 fn waits_for_its_own(caller: &Arc<Caller>) -> Task<(Found, Job), ()> {
     let inner = Arc::clone(caller);
     let body = move || {
@@ -95,7 +95,7 @@ fn of_two_that_are_blocked_the_newest_gives_up_and_the_other_gets_its_task() {
         let (scheduler, caller) = shared_caller(2);
         let (go, may_go) = channel::<()>();
         let (found, finds) = channel();
-        // Both run before either submits: no worker is left for what they do.
+        // Both run before either submits: no worker is left for the tasks that they submit.
         let both = Arc::new(Barrier::new(2));
         let older = {
             let (inner, found) = (Arc::clone(&caller), found.clone());
@@ -120,8 +120,8 @@ fn of_two_that_are_blocked_the_newest_gives_up_and_the_other_gets_its_task() {
             caller.exec(body).unwrap()
         };
         until(|| scheduler.workers().busy == 2 && scheduler.status().waiting.len() == 1);
-        // The older is about to sleep, or sleeps: a wait for its inner task
-        // from here proves nothing, so give it every chance.
+        // The older task sleeps, or is about to. A wait for its inner task from here
+        // would not show which, so this gives it time to fall asleep.
         (0..10_000).for_each(|_| std::thread::yield_now());
         go.send(()).unwrap();
         let first = finds.recv().unwrap();
@@ -213,7 +213,7 @@ fn a_wait_on_another_scheduler_or_thread_does_not_count() {
     });
 }
 
-/// A pause, too, makes that nothing can go on: told, and free to wait again.
+/// If nothing can go on because of a pause, the waiter is told, and may wait again.
 #[test]
 fn a_wait_for_something_paused_is_told() {
     finishes(|| {
@@ -300,7 +300,7 @@ fn a_hold_that_somebody_else_will_drop_is_no_stall() {
             .unwrap();
         let hold = scheduler.hold();
         give.send(gives(&caller, 7)).unwrap();
-        // Long enough for the task to block; events enough to notice it.
+        // Long enough for the task to block, and enough events for the scheduler to notice it.
         for _ in 0..2_000 {
             caller.set_cap(Limit::Unlimited).unwrap();
             std::thread::yield_now();
@@ -311,7 +311,7 @@ fn a_hold_that_somebody_else_will_drop_is_no_stall() {
     });
 }
 
-/// Neither is told, as neither knows of the other; a timed wait is the way out.
+/// Neither is told, since neither scheduler knows of the other: a timed wait is the way out.
 #[test]
 fn tasks_of_two_schedulers_that_wait_for_each_other_need_a_timed_wait() {
     finishes(|| {

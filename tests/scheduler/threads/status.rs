@@ -22,7 +22,7 @@ fn behind_paused_group_limit_and_worker() {
         held.wait_began();
         let submit = |place: Place<'_>| caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
         let later = submit(Place::new().group(&group).after(Duration::from_secs(3600)));
-        // What comes now is posted, and nobody but the status looks for it.
+        // These tasks are posted, and only the status looks for them.
         let at_limit = submit(Place::new().group(&group));
         let behind = submit(Place::new().group(&group));
         let in_paused = submit(Place::new().group(&paused));
@@ -127,7 +127,7 @@ fn debug_never_blocks_and_says_little() {
     assert!(!format!("{place:?} {:?}", caller.synchronize()).is_empty());
 }
 
-/// In the status while it runs or waits, and in its row, however it was submitted and ended.
+/// In the status while the task runs or waits, and in its row, however it was submitted and ended.
 #[test]
 fn a_label_is_told_everywhere() {
     finishes(|| {

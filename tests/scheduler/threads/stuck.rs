@@ -1,4 +1,4 @@
-//! What can never begin ends as cancelled: no wait for it lasts for ever.
+//! A task that can never begin ends as cancelled: no wait for it lasts for ever.
 
 use std::mem::forget;
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn a_group_that_somebody_has_can_go_on_without_its_scheduler() {
     });
 }
 
-/// By its name anybody may let it go on.
+/// Any thread may resume it by its name.
 #[test]
 fn a_paused_group_waits_for_as_long_as_its_scheduler_is_there() {
     finishes(|| {
@@ -98,7 +98,7 @@ fn what_a_cap_pauses_is_cancelled_with_the_last_handle_of_its_caller() {
     });
 }
 
-/// It goes on beyond the cap, and its last handle does not cancel it.
+/// It goes on in spite of the cap, and the drop of its caller's last handle does not cancel it.
 #[test]
 fn a_future_that_has_begun_goes_on_under_a_cap_of_zero() {
     finishes(|| {
@@ -132,7 +132,7 @@ fn a_hold_that_was_forgotten_ends_with_the_scheduler() {
     });
 }
 
-/// The pool has taken the worker, and drops it when nobody does anything any more.
+/// The pool has accepted the worker, and drops it after the scheduler is gone.
 #[test]
 fn what_no_worker_can_run_is_cancelled_when_the_scheduler_is_gone() {
     finishes(|| {

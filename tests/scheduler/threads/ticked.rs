@@ -1,5 +1,5 @@
-//! Delays on a pool, whose time the embedder keeps: by calls of `advance` in virtual time, or by
-//! a ticker that is polled by hand. Each counts what happens; nothing depends on how long it takes.
+//! Delays on a pool. The embedder keeps the time: by calls of `advance` in virtual time, or by a
+//! ticker that is polled by hand. The tests count what happens, and do not depend on its duration.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -21,7 +21,7 @@ use crate::threads::stage::{Job, end, finishes, until};
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Its workers run on the thread that submits, or that tells the time.
+/// The workers run on the thread that submits, or that tells the time.
 fn on_a_pool() -> (Scheduler, Caller) {
     on_pool(1, inline)
 }
@@ -32,13 +32,13 @@ fn later(caller: &Caller, after: Duration) -> Job {
         .unwrap()
 }
 
-/// Dates come back as they were told, however long before or after its making they count from.
+/// Dates are on the embedder's scale, even if its origin is far from the scheduler's start.
 #[test]
 fn dates_are_on_the_scale_of_who_tells_the_time() {
     finishes(|| {
         for origin in [Duration::ZERO, 1000 * HOUR] {
             let (scheduler, caller) = on_a_pool();
-            // It is older than the difference of the dates below.
+            // The scheduler is older than the difference of the dates below.
             let made = Instant::now();
             until(|| made.elapsed() >= 2 * MOMENT);
             let (count, waker) = Count::new();
@@ -57,7 +57,7 @@ fn dates_are_on_the_scale_of_who_tells_the_time() {
     });
 }
 
-/// Never over.
+/// A sleep that never ends.
 struct Sleep;
 
 impl Future for Sleep {
@@ -68,7 +68,7 @@ impl Future for Sleep {
     }
 }
 
-/// Its thread is kept for one look at a time.
+/// Each poll keeps its thread for one look only.
 #[test]
 fn a_ticker_sleeps_though_it_counts_from_long_before() {
     finishes(|| {
@@ -95,7 +95,7 @@ fn a_ticker_sleeps_though_it_counts_from_long_before() {
         let near = later(&caller, HOUR);
         assert_eq!(count.get(), 2);
         poll();
-        // What comes later than that wakes nobody.
+        // A later date does not wake the ticker.
         let farther = later(&caller, 3 * HOUR);
         assert_eq!(count.get(), 2);
         let sleeps = sleeps.lock().unwrap();
@@ -104,7 +104,7 @@ fn a_ticker_sleeps_though_it_counts_from_long_before() {
     });
 }
 
-/// The reason why a task with a delay is refused; else it is cancelled.
+/// The reason why a task with a delay is refused, or `None`; then the task is cancelled.
 fn refused(caller: &Caller) -> Option<Reason> {
     match caller.exec_with(Place::new().after(HOUR), || Ok::<_, ()>(41)) {
         Ok(task) => {
@@ -131,7 +131,7 @@ fn a_delay_is_taken_only_while_somebody_keeps_the_time() {
         let sleep = |_| Sleep;
         let ticker = keep_time(&scheduler, Instant::now(), sleep);
         let another = keep_time(&scheduler, Instant::now(), sleep);
-        // What a ticker tells is no promise of the embedder.
+        // While there is a ticker, a call of `advance` is no promise of the embedder.
         assert_eq!(scheduler.advance(Duration::ZERO), None);
         assert_eq!(refused(&caller), None);
         drop(another);
@@ -172,7 +172,7 @@ fn who_waits_for_what_nobody_makes_due_is_stalled() {
     });
 }
 
-/// More than one batch of them.
+/// More tasks than a batch holds.
 const MANY: usize = 100;
 
 fn many(caller: &Caller) -> Vec<Job> {
@@ -186,7 +186,7 @@ fn all_cancelled(tasks: Vec<Job>) {
 #[test]
 fn a_drain_does_not_wait_for_what_nobody_makes_due() {
     finishes(|| {
-        // The ticker has ended before, or ends meanwhile.
+        // The ticker has ended before the shutdown, or ends during it.
         for before in [true, false] {
             let (scheduler, caller) = on_a_pool();
             let mut ticker = Some(keep_time(&scheduler, Instant::now(), |_| Sleep));
@@ -222,7 +222,7 @@ fn a_scheduler_that_is_dropped_cancels_what_nobody_makes_due() {
     });
 }
 
-/// What was told is told again, as the embedder has said.
+/// The embedder has told the time, and so promised to tell it again.
 #[test]
 fn a_drain_waits_for_an_embedder_that_tells_the_time() {
     finishes(|| {
@@ -238,7 +238,7 @@ fn a_drain_waits_for_an_embedder_that_tells_the_time() {
     });
 }
 
-/// A log is told of a task before it takes its place: the scheduler may be shut down meanwhile.
+/// A log is told of a task before the task is enqueued: it may shut the scheduler down meanwhile.
 #[test]
 fn a_task_that_is_on_its_way_when_the_scheduler_is_dropped_is_cancelled() {
     use conversant::scheduler::Event;

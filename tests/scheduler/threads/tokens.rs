@@ -1,4 +1,4 @@
-//! What a task that runs, and whoever it tells, sees of its cancel.
+//! What a running task, and a thread that has its token, sees of its cancel.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -7,7 +7,7 @@ use conversant::scheduler::{Caller, CallerOptions, CancelToken, How, Place, Task
 
 use crate::threads::stage::{Held, Job, end, finishes, one_caller, until};
 
-/// A task that ends when a thread that it has started sees that it is cancelled.
+/// A task that ends when a thread that it started sees that the task is cancelled.
 fn ends_by_its_helper(caller: &Caller) -> (Task<CancelToken, ()>, Receiver<CancelToken>) {
     let (says, told) = channel();
     let task = caller.exec(move || {
@@ -58,7 +58,7 @@ fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
     finishes(|| {
         let (scheduler, caller) = one_caller(1);
         let gives = || Ok::<_, ()>(CancelToken::current().unwrap());
-        // Several that one worker takes at once, and one after the other.
+        // Several tasks that one worker claims at once, and tasks one after the other.
         let hold = scheduler.hold();
         let tasks: Vec<_> = (0..40).map(|_| caller.exec(gives).unwrap()).collect();
         drop(hold);
@@ -79,7 +79,7 @@ fn a_token_that_outlives_its_task_says_what_it_said_at_its_end() {
     });
 }
 
-/// What a task says of its cancel that asks for the first time after `meanwhile`.
+/// Whether a task that first asks after `meanwhile` sees that it is cancelled.
 fn asks_after(caller: &Caller, meanwhile: impl FnOnce(&Task<bool, ()>)) -> Option<bool> {
     let ((begun, begins), (go, goes)) = (channel(), channel());
     let task = caller.exec(move || {
@@ -115,7 +115,7 @@ fn a_task_that_asks_after_its_cancel_is_told() {
     });
 }
 
-/// One and the same, whatever its workers run between its polls.
+/// The token stays the same, even if the worker runs other tasks between the future's polls.
 #[test]
 fn a_future_has_one_token_and_is_told_where_it_awaits() {
     finishes(|| {
@@ -135,7 +135,7 @@ fn a_future_has_one_token_and_is_told_where_it_awaits() {
             })
             .unwrap();
         let early = told.recv().unwrap();
-        // Another asks on the same worker meanwhile.
+        // Another task asks on the same worker meanwhile.
         let mut asks = caller.exec(|| Ok::<_, ()>(is_cancelled())).unwrap();
         assert_eq!(asks.outcome().wait().unwrap().verdict.ok(), Some(false));
         go.send(()).unwrap();
@@ -150,7 +150,7 @@ fn a_future_has_one_token_and_is_told_where_it_awaits() {
     });
 }
 
-/// While it is polled too.
+/// Also while it is polled.
 #[test]
 fn a_future_that_is_polled_sees_its_cancel() {
     finishes(|| {

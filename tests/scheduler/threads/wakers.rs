@@ -1,4 +1,4 @@
-//! Wakers of the user's that re-enter the scheduler, or panic.
+//! Wakers of the user that call back into the scheduler, or panic.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -120,7 +120,7 @@ impl Drop for PanicsOnDrop {
     }
 }
 
-/// Both at once: the waker panics, and so does the drop of what it gave.
+/// The waker panics, and so does the drop of the task's result.
 #[test]
 fn a_worker_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
     finishes(|| {
@@ -139,7 +139,7 @@ fn a_worker_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
             let mut cx = Context::from_waker(&waker);
             assert!(synced.as_mut().poll(&mut cx).is_pending());
             gate.send(()).unwrap();
-            // The drop comes first: it is the task's own.
+            // The drop comes first: it is part of the task.
             until(|| panics.0.load(SeqCst) == 1);
             assert_eq!(dropped.load(SeqCst), 1);
         }
@@ -148,7 +148,7 @@ fn a_worker_survives_a_panicking_waker_and_a_panicking_drop_at_once() {
     });
 }
 
-/// The last worker to leave wakes who waits for the shutdown.
+/// The last worker to leave wakes the waiter for the shutdown.
 #[test]
 fn a_shutdown_waker_that_panics_breaks_nothing() {
     finishes(|| {
@@ -168,7 +168,7 @@ fn a_shutdown_waker_that_panics_breaks_nothing() {
     });
 }
 
-/// On a pool too: nothing of it reaches the pool's thread.
+/// On a pool, too: the panic does not reach the pool's thread.
 #[test]
 fn a_shutdown_waker_that_panics_does_not_unwind_into_the_pool() {
     finishes(|| {
@@ -195,8 +195,8 @@ fn a_shutdown_waker_that_panics_does_not_unwind_into_the_pool() {
     });
 }
 
-/// More wakers than a batch, one of which panics: all are told, and what the
-/// cancelling made possible happens.
+/// More wakers than a batch holds, and each of them panics: all are called, and the
+/// release ends.
 #[test]
 fn one_panicking_waker_among_many_keeps_nobody_from_being_told() {
     finishes(|| {
@@ -220,7 +220,7 @@ fn one_panicking_waker_among_many_keeps_nobody_from_being_told() {
     });
 }
 
-/// A waker whose clone panics, the first time.
+/// A waker whose clone panics.
 fn clone_panics() -> Waker {
     const VTABLE: RawWakerVTable = RawWakerVTable::new(
         |_| resume_unwind(Box::new("a clone that panics")),

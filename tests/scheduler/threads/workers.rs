@@ -1,5 +1,5 @@
-//! Workers of the scheduler's own: started as work arrives, never too many,
-//! raised, lowered, leaving after the idle time.
+//! The scheduler's own workers: they start as work arrives, are never too many, are
+//! raised and lowered, and leave after the idle time.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -169,8 +169,8 @@ fn the_live_are_never_more_than_the_larger_maximum_nor_the_busy() {
     });
 }
 
-/// With the live count exactly at a lowered maximum, what starts from then on
-/// never runs beside more than the maximum allows.
+/// Once the live count is within a lowered maximum, no more tasks run at once than
+/// the maximum allows.
 #[test]
 fn after_a_lowering_has_taken_effect_it_holds() {
     finishes(|| {
@@ -230,8 +230,8 @@ fn workers_leave_after_the_idle_time_and_come_back() {
     });
 }
 
-/// A worker that leaves while work arrives: an idle time of nothing makes that
-/// race as likely as can be.
+/// A worker leaves while work arrives: an idle time of zero makes this race as
+/// likely as possible.
 #[test]
 fn work_that_races_a_leaving_worker_is_never_stranded() {
     finishes(|| {
