@@ -79,7 +79,7 @@ impl<T: Item> Backlog<T> {
         self.take(group, seq).map(|(item, _)| item)
     }
 
-    /// Messages that wait.
+    /// How many messages wait.
     pub(crate) fn waiting(&self) -> u64 {
         let (mut waiting, mut ready) = (0, 0);
         for (_, group) in self.groups.iter() {
@@ -87,11 +87,11 @@ impl<T: Item> Backlog<T> {
             waiting += messages.iter().count();
             ready += usize::from(group.is_ready());
         }
-        // Who stands in line and is no group is a message that is alone.
+        // An entry of a ready queue that is no group is a message that is alone.
         (waiting + self.order.lanes.standing() - ready) as u64
     }
 
-    /// Messages taken and neither completed nor unclaimed.
+    /// How many messages are claimed, and neither completed nor unclaimed.
     pub(crate) fn in_flight(&self) -> u64 {
         let lanes = self.order.lanes.iter();
         lanes.map(|(_, lane)| u64::from(lane.in_use)).sum()
@@ -106,8 +106,7 @@ impl<T: Item> Backlog<T> {
     }
 }
 
-/// No lane, no group, nothing in the ring.
-/// Both count the same, in all and in each of these lanes, which have the same turns.
+/// Checks that both count the same, in sum and in each of these lanes, and have the same ring.
 fn agree<A: Item, B: Item>(ours: &Backlog<A>, theirs: &Backlog<B>, lanes: &[LaneKey]) {
     assert_eq!(ours.waiting(), theirs.waiting());
     assert_eq!(ours.in_flight(), theirs.in_flight());
@@ -121,7 +120,7 @@ fn agree<A: Item, B: Item>(ours: &Backlog<A>, theirs: &Backlog<B>, lanes: &[Lane
     assert_eq!(ours.order.lanes.ring(), theirs.order.lanes.ring());
 }
 
-/// The lanes and their groups are given up, and then nothing is kept.
+/// Gives up the lanes and their groups; then nothing is kept.
 fn close<T: Item>(mut backlog: Backlog<T>, lanes: &[LaneKey], groups: &[Vec<GroupKey>]) {
     groups
         .iter()
@@ -131,6 +130,7 @@ fn close<T: Item>(mut backlog: Backlog<T>, lanes: &[LaneKey], groups: &[Vec<Grou
     assert!(is_empty(&backlog));
 }
 
+/// Whether there is no lane, no group, and nothing in the ring.
 fn is_empty<T: Item>(backlog: &Backlog<T>) -> bool {
     let order = &backlog.order.lanes;
     let gone = order.len() == 0 && backlog.groups.is_empty() && !order.has_eligible();
@@ -251,7 +251,7 @@ fn a_group_that_is_ready_again_is_younger_than_who_came_meanwhile() {
     assert_eq!(order(&mut backlog), [3, 2]);
 }
 
-/// 0..n, each once, in an order that jumps about; n is a power of two.
+/// The numbers 0..n, each once, in a scattered order; n is a power of two.
 fn scattered(n: u64) -> impl Iterator<Item = u64> {
     (0..n).map(move |i| (i * 76_543 + 12_345) % n)
 }
@@ -318,7 +318,7 @@ fn storms_of_pauses_keep_the_order_of_age() {
     assert!(is_empty(&backlog));
 }
 
-/// Shifting each to its place would be quadratic: this would not end.
+/// If each were shifted to its place, that would be quadratic: this would not end.
 #[test]
 fn many_returned_oldest_first_stand_in_order_again() {
     const HALF: u32 = 1 << 17;
@@ -347,7 +347,7 @@ fn what_was_returned_leaves_no_memory() {
     assert_eq!(held_by_this_thread(), before);
 }
 
-/// Most are removed from the middle, and the rest taken in order.
+/// Most are removed from the middle, and the rest are taken in order.
 #[test]
 fn places_of_what_was_removed_are_given_back() {
     let before = held_by_this_thread();

@@ -1,4 +1,4 @@
-//! Bad names, and what workers that rest leave behind.
+//! Names of another simulation, and what resting workers leave behind.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::{Op, Wait, sealed};
 
-/// A waker that runs a closure, and counts how often.
+/// A waker that runs a closure, and counts its wakes.
 struct Calls<F> {
     count: AtomicUsize,
     run: F,
@@ -39,12 +39,12 @@ fn counting() -> Arc<Calls<impl Fn() + Send + Sync + 'static>> {
     Calls::new(|| ())
 }
 
-/// What was called on an operation, in order.
+/// The calls on an operation, in order.
 type Log = Arc<crate::sync::Mutex<Vec<&'static str>>>;
 
 type Step = Box<dyn FnMut(&Waker) + Send>;
 
-/// Plays a script: each poll runs one step; past the end it is ready.
+/// An operation that plays a script: each poll runs one step; after the last it is ready.
 struct Scripted {
     log: Log,
     steps: std::vec::IntoIter<Step>,

@@ -6,12 +6,12 @@ use Activity::{Absent, Busy, Idle, Looking, Starting, Woken};
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// So much work becomes eligible.
+    /// This much work becomes eligible.
     Work(u64),
-    /// So much of it is gone again: cancelled, or its caller is capped.
+    /// This much of it is no longer eligible: it was cancelled, or its caller was capped.
     Block(u64),
-    /// The live worker of that rank does its next step; `true` where there are
-    /// two: a start fails, a rest ends by time-out.
+    /// The live worker of this rank does its next step. If there are two possible steps,
+    /// `true` takes the second: a start fails, a rest ends by time-out.
     Step(usize, bool),
     SetMax(u32),
     Close,
@@ -29,9 +29,9 @@ fn op() -> impl Strategy<Value = Op> {
 /// The workers, what each of them does, and the work.
 struct World {
     workers: Workers,
-    /// By number; what follows after the last is absent.
+    /// By the workers' numbers; a worker behind the last is absent.
     does: Vec<Activity>,
-    /// Who looks and has found nothing, and not yet said so.
+    /// Which workers look and have found nothing, but have not yet said so.
     empty_handed: Vec<bool>,
     work: u64,
     max: u32,
@@ -66,7 +66,7 @@ impl World {
         self.count(&[Starting, Looking, Woken])
     }
 
-    /// Those who come and will not find that they are too many.
+    /// How many workers are coming that will not find that they are too many.
     fn useful(&self) -> u64 {
         let surplus = self.live().saturating_sub(self.max);
         u64::from(self.coming().saturating_sub(surplus))
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// Asks until there is nothing more to do, and does it.
+    /// Asks for the next action and does it, until there is none.
     fn next_action(&mut self) {
         for _ in 0..=2 * MOST {
             let Some(next) = self.workers.next_action(self.work) else {
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// All do their steps until nobody has one.
+    /// All workers do their steps until no worker has one.
     fn settle(&mut self) {
         for _ in 0..1000 {
             let moves = |n: &u32| !matches!(self.does[*n as usize - 1], Idle | Absent);
@@ -284,7 +284,7 @@ fn the_lowest_number_is_used_first() {
     assert_eq!(world.workers.next_action(1), None);
 }
 
-/// A submission at a time, all of them before the woken worker has looked.
+/// One submission at a time, all before the woken worker has looked.
 #[test]
 fn however_much_arrives_one_is_woken_until_it_has_looked() {
     let mut world = resting(4);
@@ -324,7 +324,7 @@ fn a_lowered_maximum_takes_effect_as_tasks_end() {
     assert_eq!(world.count(&[Busy]), 4);
     world.apply(&Op::SetMax(2));
     for live in [3, 2] {
-        // Ends its task, may not look, leaves.
+        // The worker ends its task, may not look, and leaves.
         (0..3).for_each(|_| world.apply(&Op::Step(0, false)));
         assert_eq!((world.count(&[Busy]), world.live()), (live, live));
     }

@@ -1,4 +1,4 @@
-//! Messages that are alone, beside the same in serial groups of their own.
+//! Messages that are alone, compared with the same messages in serial groups of their own.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 use crate::ready::STANDING_LEVEL;
 
 const LANES: usize = 2;
-/// Groups in each lane, beside those of one message.
+/// The groups in each lane, besides those of one message.
 const LEVELS: [u8; 3] = [50, STANDING_LEVEL, 200];
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ enum Op {
     Alone(usize, u32, Option<u8>),
     Group(usize, usize, Option<u8>),
     Claim,
-    /// So many are claimed and unclaimed.
+    /// At most this many are claimed, and unclaimed.
     Prefetch(usize),
     Complete(usize),
     Remove(usize),
@@ -41,7 +41,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A message that is alone in the one and has a group in the other.
+/// A message that is alone in `subject` and has a group of its own in `groups`.
 #[derive(Clone, Copy)]
 struct Pair {
     lane: LaneKey,
@@ -50,12 +50,12 @@ struct Pair {
     group: GroupKey,
 }
 
-/// The same events, told to two of them.
+/// Two backlogs that are told the same events.
 struct Twins {
     subject: Backlog<usize>,
     groups: Backlog<usize>,
     lanes: Vec<LaneKey>,
-    /// Of each lane; the same keys in both.
+    /// The groups of each lane; their keys are the same in both.
     shared: Vec<Vec<GroupKey>>,
     /// By item; `None` if it has a group in both.
     pairs: Vec<Option<Pair>>,
@@ -156,7 +156,7 @@ impl Twins {
         self.check();
     }
 
-    /// Takes some, and gives them back, the last first.
+    /// Claims some, and gives them back, the last first.
     fn prefetch(&mut self, n: usize) {
         let Self {
             subject, groups, ..
@@ -190,7 +190,7 @@ impl Twins {
         }
     }
 
-    /// All that is left, one after the other; then nothing is.
+    /// Takes all that is left, one after the other; then nothing is left.
     fn drain(mut self) {
         (0..LANES).for_each(|lane| self.apply(&Op::SetCap(lane, Limit::Unlimited)));
         while self.subject.waiting() + self.subject.in_flight() > 0 {

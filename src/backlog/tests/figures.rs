@@ -1,4 +1,4 @@
-//! The five systems' figures, in virtual time by a loop of a few lines.
+//! The figures of the five systems, in virtual time, by a loop of a few lines.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::backlog::{Backlog, GroupKey};
 use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
-/// Tenths of a second.
+/// In tenths of a second.
 type Time = u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ struct Row {
     end: Time,
 }
 
-/// Workers that take tasks at once, the lowest free number first.
+/// Workers that claim tasks as soon as they are free, the lowest free number first.
 struct Loop {
-    /// Task and how long it takes.
+    /// The items are a task's number and how long it takes.
     backlog: Backlog<(u32, Time)>,
     now: Time,
     free: BTreeSet<u32>,
-    /// By end, then by start.
+    /// In the order of ends, then of starts.
     running: Vec<(Row, GroupKey, u32)>,
     log: Vec<Row>,
 }
@@ -43,14 +43,14 @@ impl Loop {
         self.backlog.add_lane(1, Limit::Unlimited).unwrap()
     }
 
-    /// A task in a group of its own.
+    /// Sends a task in a group of its own.
     fn send(&mut self, lane: LaneKey, task: (u32, Time), tier: Option<u32>, bump: Option<u8>) {
         let group = self.backlog.add_group(lane, Limit::SERIAL, 100).unwrap();
         self.backlog.send(group, tier, bump, task);
         self.backlog.unpin(group);
     }
 
-    /// Every free worker takes what it can get.
+    /// Every free worker claims a task if there is one.
     fn start(&mut self) {
         while let Some(&worker) = self.free.first()
             && let Some(claim) = self.backlog.claim()
@@ -70,7 +70,7 @@ impl Loop {
         assert!(self.free.is_empty() || self.backlog.eligible(u64::MAX) == 0);
     }
 
-    /// Runs on to `until`: what ends then has ended, and what follows started.
+    /// Runs until `until`: tasks that end then have ended, and the next ones have started.
     fn run(&mut self, until: Time) {
         self.start();
         while let Some(next) = self.running.iter().map(|r| r.0.end).min()
@@ -81,7 +81,7 @@ impl Loop {
             self.now = next;
             self.free.insert(row.worker);
             self.backlog.complete(group, tier);
-            // All that ends now ends before the workers look again.
+            // All tasks that end now end before the workers look again.
             if self.running.iter().all(|r| r.0.end > next) {
                 self.start();
             }
@@ -185,7 +185,7 @@ fn b2_two_workers_take_ten_tasks_of_ten_seconds() {
     assert_eq!(sim.log.iter().filter(|row| row.worker == 1).count(), 5);
 }
 
-/// When each caller is served first, by number; 100 unit tasks each.
+/// When each caller, by number, is served first; each has 100 unit tasks.
 fn first_served(lanes: usize, callers: u32) -> Vec<Time> {
     let mut sim = Loop::new(Bypass::default(), 5);
     let lanes: Vec<_> = (0..lanes).map(|_| sim.lane()).collect();
@@ -201,11 +201,11 @@ fn first_served(lanes: usize, callers: u32) -> Vec<Time> {
 #[test]
 fn a_of_six_callers_on_five_workers_the_sixth_waits_one_second() {
     assert_eq!(first_served(6, 6), [0, 0, 0, 0, 0, 10]);
-    // In one line, first in, first out.
+    // In one lane: first in, first out.
     assert_eq!(first_served(1, 6), [0, 200, 400, 600, 800, 1000]);
 }
 
-/// The ten tasks in five tiers, all sent at once.
+/// Sends the ten tasks in five tiers, all at once.
 fn workload(workers: u32) -> Loop {
     let mut sim = Loop::new(Bypass::default(), workers);
     let lane = sim.lane();

@@ -1,4 +1,4 @@
-//! Several groups claimed at once, beside the same claimed one after the other.
+//! Several groups claimed at once, compared with the same groups claimed one after the other.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -16,16 +16,16 @@ const GROUPS: usize = 6;
 #[derive(Clone, Debug)]
 enum Op {
     Send(usize, Option<u8>),
-    /// To another lane, or in a tier above.
+    /// A send to another lane, or into a higher tier.
     Other(bool),
     Alone,
     Claim,
-    /// So many groups at most.
+    /// Claims at most this many groups.
     ClaimGroups(usize),
-    /// The next of those claimed together is at work.
+    /// The next message of those claimed together begins.
     Begin,
     GiveBack,
-    /// So many that are at work are done, together.
+    /// At most this many that are at work are completed together.
     Complete(usize),
     Bump(usize, u8),
     SetLimit(usize, Limit),
@@ -51,10 +51,10 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The group of a message, or more, and its number.
+/// The group of a message, or a larger number if it has none, and the message's number.
 type Message = (usize, u64);
 
-/// The same events, told to one that claims groups together and to one that does not.
+/// Two backlogs that are told the same events: one claims groups together, one does not.
 struct Twins {
     subject: Backlog<Message>,
     single: Backlog<Message>,
@@ -129,7 +129,7 @@ impl Twins {
                 let group = self.groups[n];
                 self.both(|backlog| assert!(backlog.bump(group, level)));
             }
-            // Whoever changes one has taken back what was claimed.
+            // The limit is changed only when the claimed groups have been taken back.
             Op::SetLimit(n, limit) if self.claimed.is_none() => {
                 let group = self.groups[n];
                 self.limits[n] = limit;
@@ -143,7 +143,7 @@ impl Twins {
         agree(&self.subject, &self.single, &self.lanes);
     }
 
-    /// Of each group the first alone, as far as each may have one more at once.
+    /// Claims at most `most` groups: only the first message of each, though more would be allowed.
     fn claim_groups(&mut self, most: usize) {
         let seen = RefCell::new(BTreeSet::new());
         let claimed = self.subject.claim_groups(most, |_, _| {
@@ -158,7 +158,7 @@ impl Twins {
         assert!(theirs.iter().map(|claim| &claim.item).eq(ours.iter()));
         let is_serial = |claim: &Claim<Message>| self.limits[claim.item.0] == Limit::SERIAL;
         assert!(theirs.iter().all(is_serial));
-        // As many as there could be.
+        // No further group could have been claimed.
         if turns < most
             && let Some(next) = self.single.claim()
         {
@@ -180,7 +180,7 @@ impl Twins {
         }
     }
 
-    /// Together, if these are of groups and one tier.
+    /// Completes them together if all are of groups and of one tier.
     fn complete(&mut self, most: usize) {
         let done: Vec<_> = self.working.drain(..most.min(self.working.len())).collect();
         let groups: Vec<_> = done.iter().filter_map(|holds| holds.group).collect();
@@ -220,7 +220,7 @@ proptest! {
     }
 }
 
-/// What is lent stands behind the first of its group.
+/// The messages that are lent come right behind the first of their group.
 #[test]
 fn groups_are_claimed_with_what_is_behind_their_first() {
     let mut backlog = Backlog::new(Bypass::default());
@@ -253,7 +253,7 @@ fn groups_are_claimed_with_what_is_behind_their_first() {
     assert_eq!(rest.collect::<Vec<_>>(), [3, 8, 6, 9]);
 }
 
-/// It became ready when its first was claimed, after one other and before another.
+/// The group became ready when its first was claimed: after one group and before another.
 #[test]
 fn what_is_lent_keeps_the_age_of_its_group() {
     let mut backlog = Backlog::new(Bypass::default());
@@ -272,7 +272,7 @@ fn what_is_lent_keeps_the_age_of_its_group() {
     assert_eq!(order.collect::<Vec<_>>(), [3, 2, 4]);
 }
 
-/// The first of them was overtaken once, and is so again when none has begun.
+/// The first of them was overtaken once; when none has begun, it counts as overtaken once again.
 #[test]
 fn groups_that_go_back_have_been_overtaken_as_before() {
     let mut backlog = Backlog::new(Bypass::AtMost(2));

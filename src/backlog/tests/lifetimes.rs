@@ -63,7 +63,7 @@ fn the_first_tier_of_a_lane_is_no_matter_of_the_groups_of_others() {
         let lane = backlog.lane_of(group).unwrap();
         backlog.send(group, None, None, 0);
         backlog.send_alone(lane, 1, None, 1);
-        // What is paused waits in tier 0, and so nothing of tier 1 starts.
+        // The paused messages wait in tier 0, so nothing of tier 1 starts.
         assert_eq!(backlog.why_alone(lane, 1), Blocked::Tier);
     }
     assert_eq!(slots_visited(), before);
@@ -76,7 +76,7 @@ fn each_group_of_a_lane_is_known_until_it_has_gone() {
     let mut groups: Vec<_> = (0..4)
         .map(|_| backlog.add_group(lane, Limit::AtMost(0), 100).unwrap())
         .collect();
-    // One between two others, then the one that had been added before it.
+    // First a group between two others, then the group that was added before it.
     for gone in [1, 0, 1] {
         backlog.unpin(groups.remove(gone));
         let known = backlog.paused_in(lane).into_iter().rev();

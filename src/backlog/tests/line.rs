@@ -1,5 +1,5 @@
-//! One line of groups against a scan over all, and at sizes where gaps and
-//! memory tell.
+//! One ready queue of groups compared with a scan over all groups, and at sizes
+//! at which gaps and memory matter.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,10 +15,10 @@ enum Op {
     Join(usize, u8),
     /// Joins as the youngest, bumped.
     JoinBumped(usize, u8),
-    /// Comes back where it stood last.
+    /// Comes back to its last position.
     Return(usize),
     Leave(usize),
-    /// To another level, by its age there.
+    /// Moves to another level, to the place of its age there.
     Level(usize, u8),
     /// Bumped, as the last of that level.
     Bump(usize, u8),
@@ -42,10 +42,10 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Ticket, and where it stands.
+/// The ticket and the position of a group.
 type Place = (u64, Position);
 
-/// A line beside who stands in it.
+/// A ready queue, and what must be in it.
 struct Pair {
     line: ReadyQueue<usize>,
     at: Vec<Option<Place>>,
@@ -200,7 +200,7 @@ fn all_levels_at_once_are_served_from_the_top() {
     assert!(levels.into_iter().rev().eq((0..512).map(|n| (n / 2) as u8)));
 }
 
-/// So many in three levels, of which all but the last few leave in an order
+/// Groups in three levels. All but the first and the last `left` leave, in an order
 /// that is neither that of age nor its reverse.
 fn with_gaps(members: usize, left: usize) -> Pair {
     let mut pair = Pair::new(members);
@@ -218,13 +218,13 @@ fn gaps_are_closed_and_the_rest_stays_in_order() {
     let before = held_by_this_thread();
     let mut pair = with_gaps(members, 9);
     pair.check();
-    // Those who come now stand behind, also where gaps were.
+    // Groups that join now are last, also where gaps were.
     (1..4).for_each(|n| pair.join(n, 2));
     let last = members - 9..members;
     let of = |level| last.clone().filter(move |n| n % 3 == level);
     let expected = of(2).chain(1..4).chain(of(1)).chain(of(0));
     let mut expected: Vec<usize> = expected.collect();
-    // The oldest is of the lowest level.
+    // The oldest group is of the lowest level.
     let lowest = expected.iter().position(|n| n % 3 == 0 && *n > 3);
     expected.insert(lowest.unwrap(), 0);
     assert_eq!(pair.drain(), expected);

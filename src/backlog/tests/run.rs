@@ -1,4 +1,4 @@
-//! Runs, beside the same messages sent one by one.
+//! Runs, compared with the same messages sent one by one.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
@@ -13,10 +13,10 @@ use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 
 const LANES: usize = 3;
-/// Groups in each lane.
+/// The groups in each lane.
 const LEVELS: [u8; 2] = [100, 200];
 
-/// After so many events all that waits is looked at, which takes most of the time.
+/// All waiting messages are checked once in so many events: this takes most of the time.
 const EACH: u64 = 4;
 
 /// A message that knows where it waits, or waited last.
@@ -35,9 +35,9 @@ enum Op {
     Alone(usize, u32, Option<u8>),
     Group(usize, usize, Option<u8>),
     Claim,
-    /// So many of a run at most, up to one whose number this divides.
+    /// Claims at most this many of a run, up to a message whose number the second value divides.
     ClaimRun(usize, usize),
-    /// The next of several that were claimed is at work.
+    /// The next message of several that were claimed together begins.
     Begin(usize),
     Unclaim(usize),
     Complete(usize),
@@ -65,12 +65,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The same events, told to one with runs and to one without.
+/// Two backlogs that are told the same events: one with runs, one without.
 struct Twins {
     subject: Backlog<Told>,
     singles: Backlog<usize>,
     lanes: Vec<LaneKey>,
-    /// Of each lane; the same keys in both.
+    /// The groups of each lane; their keys are the same in both.
     groups: Vec<Vec<GroupKey>>,
     /// By number.
     sent: Vec<Told>,
@@ -179,7 +179,7 @@ impl Twins {
                 assert_eq!(now, self.singles.bump_at(before, level));
                 assert_eq!(now, Some(self.spot(n)), "{n} waits there");
             }
-            // Whoever changes a cap has taken back what was claimed.
+            // The cap is changed only when the claimed messages have been taken back.
             Op::SetCap(lane, cap) if self.claimed.is_empty() => {
                 self.subject.set_cap(self.lanes[lane], cap).unwrap();
                 self.singles.set_cap(self.lanes[lane], cap).unwrap();
@@ -255,7 +255,7 @@ impl Twins {
         }
     }
 
-    /// All that is left, one after the other; then nothing is.
+    /// Takes all that is left, one after the other; then nothing is left.
     fn drain(mut self) {
         while !self.claimed.is_empty() {
             self.apply(&Op::Begin(0));
@@ -283,7 +283,7 @@ proptest! {
     }
 }
 
-/// So many of eight: not the last of them, nor more than anything allows.
+/// How many of eight are claimed: not the last, and no more than each bound allows.
 #[test]
 fn as_many_of_a_run_are_claimed_as_there_may_be() {
     let free = Limit::Unlimited;
@@ -312,7 +312,7 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
     }
 }
 
-/// The first of them was overtaken once, which is over when it begins.
+/// The first of them was overtaken once; when it begins, the count is 0.
 #[test]
 fn what_is_left_of_a_run_that_has_begun_was_not_overtaken() {
     for (begun, overtaken) in [(0, 1), (1, 0)] {
@@ -344,7 +344,7 @@ fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
     assert!(claim.expect("two are next").iter().eq(&[3]));
 }
 
-/// All turns of their lane, which has them again.
+/// The run has all turns of its lane; then the lane has them again.
 #[test]
 fn a_run_goes_back_with_its_turns() {
     let mut backlog = Backlog::new(Bypass::default());

@@ -1,4 +1,4 @@
-//! Messages of a serial group that are lent, beside the same claimed one after the other.
+//! Lent messages of a serial group, compared with the same claimed one after the other.
 
 use std::collections::VecDeque;
 
@@ -13,16 +13,16 @@ use crate::limit::{Bypass, Limit};
 #[derive(Clone, Debug)]
 enum Op {
     Send(u32, Option<u8>),
-    /// So many at once, of which the first may be bumped.
+    /// Sends this many at once; the first may be bumped.
     SendSeveral(u64, Option<u8>),
-    /// So many at most behind it, up to one that this divides; it is claimed with these, or
-    /// before.
+    /// Claims the first, and at most this many behind it, up to one that the second value divides:
+    /// together, or the first before the others.
     Claim(usize, u64, bool),
-    /// The next that was claimed is at work; the one before it is done.
+    /// The next claimed message begins; the one before it is done.
     Next,
-    /// Those that are not at work go back.
+    /// The claimed messages that have not begun go back.
     GiveBack,
-    /// The one at work is done, if it is the last.
+    /// The message at work is done, if it is the last one claimed.
     End,
     Bump(u8),
     TakeOut(usize),
@@ -47,19 +47,19 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The same events, told to one that lends and to one that does not.
+/// Two backlogs that are told the same events: one lends, one does not.
 struct Twins {
     subject: Backlog<u64>,
     single: Backlog<u64>,
     lane: LaneKey,
     group: GroupKey,
     limit: Limit,
-    /// Those that wait, by number, with their tiers; the item is the number.
+    /// The numbers of the waiting messages, in order, with their tiers; the item is the number.
     waiting: VecDeque<(u64, u32)>,
-    /// The first, if it was not claimed with them.
+    /// The first, if it was not claimed together with the lent ones.
     first: Option<Claim<u64>>,
     lent: Option<Several<u64>>,
-    /// What was claimed, or is at work, here and there.
+    /// The message at work, in `subject` and in `single`.
     working: Option<(InFlight, Claim<u64>)>,
 }
 
@@ -180,7 +180,7 @@ impl Twins {
         let (n, tier) = self.waiting.pop_front().unwrap();
         assert_eq!((ours.item, ours.tier), (n, tier));
         if self.working.is_some() {
-            // The limit is higher: it is done at once.
+            // The group's limit is above 1: this one is done at once.
             self.subject.finish(ours.holds());
             self.single.finish(theirs.holds());
             return;
@@ -195,7 +195,7 @@ impl Twins {
         }
     }
 
-    /// Those that wait first and that go, of this tier: so many at most.
+    /// Takes waiting messages from the front while they are of this tier and go: at most `most`.
     fn take_behind(&mut self, tier: u32, most: usize, goes: impl Fn(&u64) -> bool) -> Vec<u64> {
         let waiting = self.waiting.iter();
         let behind = waiting.take_while(|(n, of)| *of == tier && goes(n));
@@ -311,7 +311,7 @@ fn nothing_is_lent_while_another_lane_has_work() {
     let alone = backlog.claim().unwrap();
     assert_eq!(alone.item, 9);
     backlog.finish(alone.holds());
-    // The other has nothing any more.
+    // The other lane has no more work.
     let lent = backlog.lend(first.holds(), 3, |_| true);
     assert!(lent.iter().eq(&[2, 3, 4]));
     assert_eq!(backlog.first_in(group), Some(5));
@@ -327,7 +327,7 @@ fn one_that_is_alone_lends_nothing() {
     assert!(backlog.lend(alone.unwrap().holds(), 9, |_| true).is_empty());
 }
 
-/// A bump is for the next one only.
+/// A bump is for the next message only.
 #[test]
 fn what_a_bump_brought_forward_lends_nothing() {
     let (mut backlog, group, _) = five();
@@ -340,7 +340,7 @@ fn what_a_bump_brought_forward_lends_nothing() {
     assert!(lent.iter().eq(&[3, 4, 5]));
 }
 
-/// Sent, bumped and given back while others are lent.
+/// A message is sent, bumped and given back while others are lent.
 #[test]
 fn what_goes_back_stands_before_what_came_meanwhile() {
     let (mut backlog, group, _) = five();

@@ -1,4 +1,4 @@
-//! A backlog as the world sees it, beside the model.
+//! A backlog as the world sees it, compared with the model.
 
 use super::is_empty;
 use crate::backlog::{Backlog, Claim, GroupKey};
@@ -7,10 +7,10 @@ use crate::lanes::LaneKey;
 use crate::lanes::tests::model::{Message, Model};
 use crate::limit::{Bypass, Limit};
 
-/// The item says its group and number.
+/// An item is its group and its number.
 type Item = (usize, u64);
 
-/// A backlog that hears of every event after the model has: `after`.
+/// A backlog that is told every event after the model was: the model is `after` then.
 pub(super) struct Subject {
     backlog: Backlog<Item>,
     lanes: Vec<LaneKey>,
@@ -155,7 +155,7 @@ impl Subject {
             let same = !there.is_tiered() || there.open_tier() == lane.open;
             assert!(same, "lane {l}");
             assert_eq!(there.in_use as usize, model.lane_in_flight(l));
-            // A list that is broken may have no end.
+            // A broken list may have no end.
             let listed = backlog.groups_of(key).take(self.groups.len() + 1);
             let mut listed: Vec<_> = listed.map(|(group, _)| group).collect();
             let mut groups: Vec<_> = model.in_lane(l).map(|g| self.groups[g]).collect();

@@ -17,7 +17,7 @@ fn backlog(arrivals: &[Arrival]) -> Backlog<usize> {
     let mut backlog = Backlog::new(Bypass::AtMost(2));
     let groups: Vec<Vec<_>> = [(); 3]
         .map(|()| {
-            // Of a larger weight a lane that left the round robin has lost the rest.
+            // A lane of a larger weight loses its remaining credit when it leaves the ring.
             let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
             let group = |(limit, level)| {
                 let limit = Limit::AtMost(limit);
@@ -27,13 +27,13 @@ fn backlog(arrivals: &[Arrival]) -> Backlog<usize> {
         })
         .to_vec();
     for (n, &(lane, group, tier, bump)) in arrivals.iter().enumerate() {
-        // One whose tier goes down is refused.
+        // A message whose tier goes down is refused.
         _ = backlog.send(groups[lane][group], Some(tier), bump, n);
     }
     backlog
 }
 
-/// All that is left, each done before the next is taken.
+/// The order of all that is left; each is completed before the next is claimed.
 fn order(mut backlog: Backlog<usize>) -> Vec<usize> {
     let mut order = vec![];
     while let Some(claim) = backlog.claim() {
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// The lane whose turn goes back again and again is not passed over for it.
+/// A lane whose turn goes back again and again is not passed over.
 #[test]
 fn a_lane_does_not_lose_the_turns_that_go_back() {
     let mut backlog = Backlog::new(Bypass::default());
@@ -100,8 +100,8 @@ fn a_lane_does_not_lose_the_turns_that_go_back() {
     assert_eq!(served, [1, 2, 2, 2, 3, 1, 2, 2, 2, 3]);
 }
 
-/// Lanes alone: the oldest of lane 0 has been overtaken once, and a bumped group
-/// of lane 1 takes the first of its two turns.
+/// Only lanes: the oldest of lane 0 was overtaken once, and a bumped group of lane 1
+/// takes the first of its lane's two turns.
 #[test]
 fn a_turn_of_a_lane_goes_back_with_its_credit_and_its_count() {
     let mut lanes = Lanes::new(Bypass::AtMost(2));

@@ -1,4 +1,4 @@
-//! Random events, told to a backlog and to the model alike.
+//! Random events, told to both a backlog and the model.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// `tier` counts from that of the group's last message while it has any.
+    /// While the group has messages, `tier` is added to the tier of its last message.
     Send(usize, u32, Option<u8>),
     Claim,
     Finish(usize),
@@ -19,9 +19,9 @@ pub(super) enum Op {
     SetLevel(usize, u8),
     SetLimit(usize, Limit),
     SetCap(usize, Limit),
-    /// An idle group makes room for another one in that lane.
+    /// Replaces an idle group by a new one in that lane.
     Renew(usize, usize),
-    /// A lane whose groups are idle makes room for another one.
+    /// Replaces a lane whose groups are idle by a new one.
     RenewLane(usize, u32, Limit),
 }
 
@@ -68,7 +68,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
     })
 }
 
-/// Without tiers and pauses: nothing comes back into line under an old age.
+/// Without tiers and pauses: no group becomes ready again with an old age.
 pub(super) fn calm_op() -> impl Strategy<Value = Op> {
     let g = || 0..16usize;
     prop_oneof![
@@ -121,7 +121,7 @@ impl World {
         world
     }
 
-    /// A turn of one message, which is still in flight.
+    /// Begins a turn of one message, which stays in flight.
     pub(super) fn start(&mut self) -> Option<usize> {
         let is = self.model.clone().claim(false).map(|(g, _)| g);
         self.apply(&Op::Claim);
@@ -157,7 +157,7 @@ impl World {
 
     fn send(&mut self, g: usize, tier: u32, bump: Option<u8>) {
         let group = &self.model.groups[g];
-        // Above the last one, or below it where that may be refused.
+        // At or above the last tier, or any tier: a lower one may be refused.
         let tier = match group.last_tier.checked_add(tier) {
             Some(up) if !group.is_idle() && tier < 2 => up,
             _ => tier,
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Everything is let go and done, and then nothing is left.
+    /// Removes all caps and pauses, and completes everything; then nothing is left.
     pub(super) fn drain(mut self) {
         (0..self.model.lanes.len()).for_each(|l| self.apply(&Op::SetCap(l, Limit::Unlimited)));
         for g in 0..self.model.groups.len() {
