@@ -39,7 +39,7 @@ fn detached(queue: &Queue<u8>) -> Detached<u8> {
 fn a_send_wakes_a_receive() {
     explore("a_send_wakes_a_receive", Some(3), || {
         let (queue, conversation) = queue_with_conversation();
-        // Kept alive: its end would wake the receive, too.
+        // The conversation stays: its end would wake the receive, too.
         let sender = spawn(move || {
             conversation.send(1).unwrap();
             conversation
@@ -63,7 +63,7 @@ fn the_end_of_a_turn_wakes_the_next_receive() {
     });
 }
 
-/// A receive that is notified, or about to be, is dropped: the other is woken.
+/// A receive is dropped when it was notified, or is about to be: the other is woken.
 #[test]
 fn a_cancelled_receive_passes_its_wake_on() {
     explore("a_cancelled_receive_passes_its_wake_on", Some(3), || {
@@ -98,7 +98,7 @@ fn the_end_wakes_a_receive() {
     });
 }
 
-/// A receive was woken, but another took the turn: it sleeps again, and is woken for the next.
+/// A receive is woken, but another takes the turn: it sleeps again, and is woken for the next.
 #[test]
 fn a_receive_that_was_woken_for_nothing_is_woken_again() {
     explore(
@@ -121,8 +121,8 @@ fn a_receive_that_was_woken_for_nothing_is_woken_again() {
     );
 }
 
-/// SEMANTICS 1E: two readers never take the same top entry; the second takes the next best,
-/// also if a bump changes at that moment which one this is.
+/// SEMANTICS 1E: two readers never take the same top entry. The second takes the next best one,
+/// even if a bump changes at that moment which one this is.
 #[test]
 fn two_readers_and_a_bump_take_the_best_two() {
     explore("two_readers_and_a_bump_take_the_best_two", Some(3), || {

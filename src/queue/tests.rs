@@ -1,4 +1,4 @@
-//! Tests that need the inside of a queue.
+//! Tests that need the private parts of a queue.
 
 use super::holders::Holders;
 use super::named::ReceiveFrom;
@@ -39,12 +39,12 @@ const _: () = {
     send_and_sync::<Detached<u8>>();
     send_and_sync::<Peek<u8>>();
 
-    // No user code runs while one is in a broken state.
+    // No user code runs while a handle or its queue is in a broken state.
     const fn unwind_safe<H: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     unwind_safe::<Queue<OnlySend>>();
     unwind_safe::<Conversation<OnlySend>>();
 
-    // A wait keeps its messages to itself.
+    // A waiting send holds its messages.
     send::<Wait<ToSend<'_, OnlySend, OnlySend>>>();
     send::<Wait<ToSend<'_, OnlySend, Vec<OnlySend>>>>();
     send_and_sync::<Wait<ToSend<'_, u8, u8>>>();
@@ -53,7 +53,7 @@ const _: () = {
 
 const LONG: usize = Submissions::<u8>::LONG;
 
-/// A post that makes a list long says so, again and again.
+/// A post that makes the list long says so, each time that it becomes longer by `LONG`.
 #[test]
 fn each_long_list_is_told_of() {
     let submissions = Submissions::<u8>::new();
@@ -73,7 +73,7 @@ fn each_long_list_is_told_of() {
     }
 }
 
-/// A queue keeps nothing of threads that are gone.
+/// A queue keeps nothing of threads that have ended.
 #[test]
 fn threads_that_have_ended_are_forgotten() {
     let holders = Holders::new();
@@ -87,7 +87,7 @@ fn threads_that_have_ended_are_forgotten() {
     assert!(known <= 2, "{known}");
 }
 
-/// While nobody receives, senders take the list in.
+/// While no thread receives, senders take the list in.
 #[test]
 fn a_long_list_is_taken_in() {
     let queue = Queue::<u8>::new();
@@ -211,7 +211,7 @@ fn a_lane_finds_its_groups() {
     drop((before, after));
 }
 
-/// A group's rare state does not stay with it.
+/// An idle group gives up its rare state.
 #[test]
 fn idle_groups_are_as_small_as_before() {
     for capacity in [Limit::Unlimited, Limit::AtMost(9_999)] {
