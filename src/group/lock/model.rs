@@ -1,4 +1,4 @@
-//! What replaces the lock in models of other parts: a mutex, the mark and the note.
+//! What stands for the lock in models of other parts: a mutex, the mark and the note.
 
 use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 
@@ -27,7 +27,7 @@ impl<T> Lock<T> {
         self.value.lock()
     }
 
-    /// Always `None` with loom, whose `try_lock` waits.
+    /// With loom never: its `try_lock` waits.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         if cfg!(loom) {
             return None;

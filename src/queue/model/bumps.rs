@@ -1,5 +1,5 @@
-//! Bumps, which take only their group's lock, against all steps that put the group
-//! into the ready queue or take it out.
+//! Bumps, which take their group's lock alone, against all that takes the group
+//! out of line or puts it there.
 
 use super::{Delivery, Queue, receive_one};
 use crate::limit::Limit;
@@ -12,7 +12,7 @@ fn queue_with_lane() -> (Queue<u8>, Lane<u8>) {
     (queue, lane)
 }
 
-/// A group in which these messages wait.
+/// A group in which these wait.
 fn group(lane: &Lane<u8>, messages: &[u8]) -> (Group<u8>, Conversation<u8>) {
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let conversation = group.conversation().unwrap();
@@ -24,13 +24,13 @@ fn first(queue: &Queue<u8>) -> Option<u8> {
     queue.try_receive().ok()?.next().map(Delivery::complete)
 }
 
-/// Receives all messages that are available now, in order.
+/// All that can be received now, in order.
 fn rest(queue: &Queue<u8>) -> Vec<u8> {
     std::iter::from_fn(|| first(queue)).collect()
 }
 
-/// The last of three groups is bumped, and bumped again, while one is claimed: each
-/// is served once, and the bumped group is the first or the second.
+/// The last of three is bumped, and bumped again, while one is claimed: each is
+/// served once, and it is the first or the second.
 #[test]
 fn a_bump_races_a_claim() {
     explore("a_bump_races_a_claim", Some(3), || {
@@ -46,7 +46,7 @@ fn a_bump_races_a_claim() {
     });
 }
 
-/// The group with the live turn is bumped while the turn ends: then it is first.
+/// The group with the live turn is bumped while that ends: then it is first.
 #[test]
 fn a_bump_races_the_end_of_a_turn() {
     explore("a_bump_races_the_end_of_a_turn", None, || {
@@ -66,7 +66,7 @@ fn a_bump_races_the_end_of_a_turn() {
     });
 }
 
-/// An idle group is bumped while a message is sent to it: then it is first.
+/// An idle group is bumped while it is sent to: then it is first.
 #[test]
 fn a_bump_races_a_send() {
     explore("a_bump_races_a_send", None, || {
@@ -84,8 +84,8 @@ fn a_bump_races_a_send() {
     });
 }
 
-/// A ready group is bumped while a pause takes it out of the ready queue and it comes
-/// back: then it is there once, at the place of its bump.
+/// A group is bumped in line while it is taken out and comes back: it stands
+/// there once, and where the bump says.
 #[test]
 fn a_bump_races_a_pause() {
     explore("a_bump_races_a_pause", Some(3), || {
@@ -106,14 +106,14 @@ fn a_bump_races_a_pause() {
     });
 }
 
-/// A message is sent to a bumped group while a receive goes to sleep.
+/// A bumped group is sent to while a receive goes to sleep.
 #[test]
 fn a_send_to_a_bumped_group_wakes_a_receive() {
     explore("a_send_to_a_bumped_group_wakes_a_receive", Some(3), || {
         let (queue, lane) = queue_with_lane();
         let (bumped, conversation) = group(&lane, &[]);
         bumped.bump(7);
-        // The conversation stays: its end would wake the receive, too.
+        // It stays: its end would wake the receive, too.
         let sender = spawn(move || {
             conversation.send(1).unwrap();
             conversation
@@ -123,7 +123,7 @@ fn a_send_to_a_bumped_group_wakes_a_receive() {
     });
 }
 
-/// A group is bumped by name while it ends: the name is valid or stale.
+/// A group is bumped by name while it ends: the name is good, or stale.
 #[test]
 fn a_bump_by_name_races_the_end_of_a_group() {
     explore("a_bump_by_name_races_the_end_of_a_group", Some(3), || {

@@ -1,5 +1,5 @@
-//! Flags that the policy sets while a plain step of their group is in progress: each
-//! step sees the flag or comes before it.
+//! Flags that the policy sets while a plain step of their group is under way: each
+//! step sees a flag or comes before it.
 
 use super::receive_one;
 use crate::limit::Limit;
@@ -15,7 +15,7 @@ fn group(queue: &Queue<u8>) -> (Group<u8>, Conversation<u8>) {
     (group, conversation)
 }
 
-/// Checks that the group is paused and its message waits; then resumes it and receives.
+/// The group is paused and its message waits; resumed, it is received.
 fn assert_paused(queue: &Queue<u8>, group: &Group<u8>, message: u8) {
     let paused = queue.snapshot();
     assert_eq!((paused.waiting, paused.in_flight), (1, 0));
@@ -29,7 +29,7 @@ fn why(snapshot: &Snapshot) -> Why {
     snapshot.lanes[0].groups[0].why
 }
 
-/// The token of the send may be in flight when the group is paused.
+/// The token of the send may be on its way when the group is paused.
 #[test]
 fn a_pause_races_a_send() {
     explore("a_pause_races_a_send", None, || {
@@ -61,8 +61,8 @@ fn a_pause_races_the_end_of_a_turn() {
     });
 }
 
-/// A resume against the end of a turn: the later one puts the group in the ready
-/// queue, and wakes a sleeping reader.
+/// A resume against the end of a turn: whoever comes second puts the group in
+/// line, and wakes who sleeps.
 #[test]
 fn a_resume_races_the_end_of_a_turn() {
     explore("a_resume_races_the_end_of_a_turn", Some(3), || {
@@ -80,8 +80,8 @@ fn a_resume_races_the_end_of_a_turn() {
     });
 }
 
-/// A lane gets its first cap while a turn ends and a message is sent: exactly the
-/// units that were counted as in use come back.
+/// A lane has its first cap while a turn ends, and a message comes: what is
+/// counted as in use comes back, no more and no less.
 #[test]
 fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
     explore(
@@ -112,8 +112,8 @@ fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
     );
 }
 
-/// A reader waits by name for a message that is just being sent: it is woken, and
-/// receives it.
+/// Somebody waits by name for what is just being sent: it is his, and he is
+/// woken.
 #[test]
 fn a_named_receive_races_a_send() {
     explore("a_named_receive_races_a_send", Some(3), || {

@@ -1,12 +1,12 @@
-//! Capacities of a group and its lane: waiting sends against all that makes room, a close,
-//! and a capacity that is removed.
+//! Capacities of a group and its lane: sends that wait against what makes room, a close,
+//! and a capacity that goes.
 
 use super::{queue_with_conversation, receive_one};
 use crate::limit::Limit;
 use crate::queue::{Conversation, Queue, SendReason};
 use crate::sync::{Arc, explore, spawn};
 
-/// A group with a capacity of one message, which waits.
+/// A group that may have one message waiting, and has.
 fn full() -> (Queue<u8>, Arc<Conversation<u8>>) {
     let (queue, conversation) = queue_with_conversation();
     conversation.set_capacity(1).unwrap();
@@ -26,7 +26,7 @@ fn a_turn_that_takes_a_message_wakes_a_send() {
     });
 }
 
-/// The waiting send is told of a close, or that the capacity was removed.
+/// It is told of a close, or that there is no capacity any more.
 #[test]
 fn a_capacity_that_goes_wakes_a_send() {
     for close in [false, true] {
@@ -50,7 +50,7 @@ fn a_capacity_that_goes_wakes_a_send() {
     }
 }
 
-/// A message is sent while the capacity is set: exactly the messages that wait are counted.
+/// Sent and taken out by turns while the capacity is set: what is counted is what waits.
 #[test]
 fn a_capacity_counts_what_waits_when_it_is_set() {
     explore(

@@ -1,5 +1,5 @@
-//! Sends that wait for room: the capacity's semaphore against completions, cancels,
-//! closes and ends.
+//! Sends that wait for room: the semaphore of the capacity against completions,
+//! cancels, closes and ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use crate::queue::permit_cache::PermitCache;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn, thread_number};
 
-/// A queue with a capacity of one, two conversations, and the delivery that has the permit.
+/// A queue of one place, two conversations, and the delivery that has the place.
 #[allow(clippy::type_complexity)]
 fn full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2], Detached<u8>) {
     let (queue, both) = about_to_be_full();
@@ -34,7 +34,7 @@ fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
     (held, sends.waiting, sends.notified)
 }
 
-/// Two senders wait, or are about to, while the only permit comes back twice.
+/// Two senders wait, or are about to, while the only place is freed twice.
 #[test]
 fn a_completion_wakes_one_send_after_the_other() {
     explore(
@@ -53,7 +53,7 @@ fn a_completion_wakes_one_send_after_the_other() {
     );
 }
 
-/// The first waiter is dropped when it was notified, or is being notified: the next one is.
+/// The first in line was told, or is being told, and is dropped: the next is.
 #[test]
 fn a_cancelled_send_passes_its_room_on() {
     explore("a_cancelled_send_passes_its_room_on", Some(3), || {
@@ -70,7 +70,7 @@ fn a_cancelled_send_passes_its_room_on() {
     });
 }
 
-/// A close while the permit comes back: the message is sent or given back, and no send sleeps on.
+/// A close while the place becomes free: sent, or given back, and nobody sleeps on.
 #[test]
 fn a_close_ends_a_send_that_waits() {
     explore("a_close_ends_a_send_that_waits", Some(3), || {
@@ -91,7 +91,7 @@ fn a_close_ends_a_send_that_waits() {
     });
 }
 
-/// A close while no permit comes back: the message is given back.
+/// A close, and no place becomes free: given back.
 #[test]
 fn a_close_alone_ends_a_send_that_waits() {
     explore("a_close_alone_ends_a_send_that_waits", None, || {
@@ -104,12 +104,12 @@ fn a_close_alone_ends_a_send_that_waits() {
     });
 }
 
-/// A send that does not wait never takes a permit of which a waiter was notified.
+/// Sends that do not wait never take what one in line was told of.
 #[test]
 fn an_immediate_send_takes_no_promised_room() {
     explore("an_immediate_send_takes_no_promised_room", Some(3), || {
         let (queue, [one, two]) = about_to_be_full();
-        // Received on another thread: a thread that holds a delivery does not wait for room.
+        // Of another thread: who has received it does not wait.
         let other = queue.clone();
         let delivery = spawn(move || detached(&other)).join().unwrap();
         let mut first = one.send_wait(1);
@@ -124,8 +124,8 @@ fn an_immediate_send_takes_no_promised_room() {
     });
 }
 
-/// A send waits for two permits while two come back, one of which a thread has
-/// cached, or is about to cache.
+/// One waits for room for two while two places become free, of which one is
+/// cached by a thread, or about to be.
 #[test]
 fn a_send_that_waits_finds_what_threads_have_cached() {
     explore(
@@ -138,7 +138,7 @@ fn a_send_that_waits_finds_what_threads_have_cached() {
             let one = group.conversation().unwrap();
             one.send_all([0, 0]).unwrap();
             let deliveries = [(); 2].map(|()| detached(&queue));
-            // On another thread: a thread that holds a delivery does not wait for room.
+            // Of another thread: who has received them does not wait.
             let sender = spawn(move || {
                 one.send_all_wait([1, 2]).wait().unwrap();
                 one
@@ -150,8 +150,8 @@ fn a_send_that_waits_finds_what_threads_have_cached() {
     );
 }
 
-/// A thread that takes a permit sees what was done before the permit came back to
-/// the same word.
+/// What was done before a permit came back is seen by who takes it from the same
+/// word.
 #[test]
 fn a_cached_permit_brings_what_was_done_before_it() {
     explore(

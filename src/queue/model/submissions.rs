@@ -1,13 +1,13 @@
-//! Submissions without the policy lock: sends, ends of turns and detached deliveries,
-//! against readers that fall asleep.
+//! What is submitted beside the policy lock: sends, ends of turns and detached
+//! deliveries, against readers that fall asleep.
 
 use super::{detached, queue_with_conversation, receive_one};
 use crate::limit::Limit;
 use crate::queue::{Conversation, NoMore, Queue, SendReason, Turn};
 use crate::sync::{Arc, explore, spawn};
 
-/// Two senders, each with a conversation of its own: a thread that looks finds
-/// what every send that has returned put there.
+/// Two senders of one conversation and of another; whatever a send that has
+/// returned put there, the next who looks finds.
 #[test]
 fn what_was_sent_is_found() {
     explore("what_was_sent_is_found", Some(3), || {
@@ -28,7 +28,7 @@ fn what_was_sent_is_found() {
     });
 }
 
-/// One call sends messages to two groups, in two windows, while a reader goes to
+/// Messages to two groups by one call, in two windows, while a reader goes to
 /// sleep: all are received.
 #[test]
 fn a_send_to_many_races_a_sleep() {
@@ -48,8 +48,8 @@ fn a_send_to_many_races_a_sleep() {
     });
 }
 
-/// A shutdown takes out the message of a send that was accepted before it; a send that
-/// comes after it gets its message back.
+/// A send that was taken before the shutdown is in what that takes out, one that
+/// comes after it has its message back.
 #[test]
 fn a_send_races_a_shutdown() {
     explore("a_send_races_a_shutdown", None, || {
@@ -61,8 +61,8 @@ fn a_send_races_a_shutdown() {
     });
 }
 
-/// A message that was accepted before the close is received, even by a sleeping
-/// reader; a send that comes after the close gets its message back.
+/// A send that was taken before the close is received, also by who sleeps; one
+/// that comes after it has its message back.
 #[test]
 fn a_send_races_a_close() {
     explore("a_send_races_a_close", Some(3), || {
@@ -92,7 +92,7 @@ fn turn_of_two(queue: &Queue<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
     (queue.try_receive().unwrap().into_owned(), conversation)
 }
 
-/// A thread that sees what was done in a turn sees what was sent before it.
+/// Who sees what was done in a turn sees what was sent before it.
 #[test]
 fn turns_and_sends_are_seen_in_order() {
     explore("turns_and_sends_are_seen_in_order", None, || {
@@ -102,8 +102,8 @@ fn turns_and_sends_are_seen_in_order() {
         let conversation = sent_to.conversation().unwrap();
         turn_of.conversation().unwrap().send_all([1, 2]).unwrap();
         let mut turn = queue.try_receive().unwrap().into_owned();
-        // A spawned thread runs second. So the reader is spawned: the model then lets it
-        // find all values that it may find, old and new.
+        // What is spawned runs second: it is the reader, so that the model has it
+        // find all that it may, old and new.
         let reader = spawn(move || {
             if turn_of.waiting() == 0 {
                 assert_eq!(sent_to.waiting(), 1);
@@ -117,8 +117,8 @@ fn turns_and_sends_are_seen_in_order() {
     });
 }
 
-/// A shutdown takes the waiting messages out while a turn takes some: each message
-/// goes to one of the two.
+/// What waits is taken out while a turn takes from it: one message is had by one
+/// of the two.
 #[test]
 fn a_shutdown_while_a_turn_is_live() {
     explore("a_shutdown_while_a_turn_is_live", None, || {
@@ -159,8 +159,8 @@ fn a_turn_outlives_its_queue() {
     });
 }
 
-/// A turn is live while two threads send: it finds what a send put there before the
-/// turn asks, though the turn may ask without any lock.
+/// A turn that is live while two send: what a send put there before the turn
+/// asks is found, though the turn may ask without any lock.
 #[test]
 fn a_live_turn_finds_what_was_sent() {
     explore("a_live_turn_finds_what_was_sent", None, || {
@@ -218,8 +218,8 @@ fn two_sends_race_the_end_of_a_turn_and_a_sleep() {
     );
 }
 
-/// A turn of a serial group ends while its detached delivery is completed and a
-/// reader goes to sleep: the later one puts the group in the ready queue.
+/// The turn lets go of a serial group while its detached delivery is completed,
+/// and a reader goes to sleep: whoever is last puts the group in line.
 #[test]
 fn a_detached_delivery_races_the_end_of_its_turn() {
     explore(
@@ -244,8 +244,8 @@ fn a_detached_delivery_races_the_end_of_its_turn() {
     );
 }
 
-/// A delivery is given back while a message is sent and a reader goes to sleep: both
-/// messages are received, in order.
+/// A delivery that is given back against a send and a reader that goes to sleep:
+/// both messages are received, the first first.
 #[test]
 fn a_delivery_given_back_races_a_send() {
     explore("a_delivery_given_back_races_a_send", Some(3), || {
