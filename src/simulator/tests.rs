@@ -1,4 +1,4 @@
-//! Names of another simulation, and what resting workers leave behind.
+//! Bad names, and what workers that rest leave behind.
 
 use std::time::Duration;
 
