@@ -86,7 +86,7 @@ fn bumps_in_two_steps() {
     sim.bump(&tasks[4], 10).unwrap();
     sim.bump(&tasks[5], 20).unwrap();
     sim.advance_to(secs(3));
-    // The task at 20 runs. A third gets 30, the task at 10 is raised to 30, the third gets 30 again.
+    // The task at 20 runs. A third gets 30, the task at 10 is raised to 30, the third again.
     sim.bump(&tasks[3], 30).unwrap();
     sim.bump(&tasks[4], 30).unwrap();
     sim.bump(&tasks[3], 30).unwrap();
