@@ -63,11 +63,12 @@
 //! A hot root is the exception: an owner that locks below the same root again and again *keeps* the
 //! intent on it. From the second time in a row that the owner no longer needs the intent, the
 //! intent stays in the table and is invisible. A request that conflicts with it revokes it, with
-//! the locks of all shards held, in O(owners that keep an intent on that root). To begin and to end
-//! keeping is O(log n) in those owners. To reuse a kept intent, or to make it idle, is a load and a
-//! store of a word of the owner's own, under the lock of what the owner locks below. A kept intent
-//! is dropped with its owner. So for many small transactions make one owner per thread or session,
-//! and [renew](Owner::renew) it. An owner made per transaction locks the shard of the root twice.
+//! the locks of all shards held, in O(owners that keep an intent on that root). Beginning to keep
+//! an intent, and ending it, is O(log n) in those owners. To reuse a kept intent, or to make it
+//! idle, is a load and a store of a word of the owner's own, under the lock of what it locks below.
+//! A kept intent is dropped with its owner. So for many small transactions make one owner per
+//! thread or session, and [renew](Owner::renew) it. An owner made per transaction locks the root's
+//! shard twice.
 //!
 //! Making, renewing or dropping an owner updates a counter that all owners of the table share.
 //!

@@ -31,11 +31,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Requests wait in a queue per resource, strictly first come, first served: a request waits if
     /// it conflicts with what others hold or with a request ahead. Only an owner that already holds
     /// the resource goes ahead, just before the first request that waits for what it holds. So a
-    /// request waits for the holders and for those ahead, and later ones do not overtake it without
-    /// end.
+    /// request waits for holders and those ahead; later ones do not overtake it without end.
     ///
     /// A request takes its position when it joins the queue: at the first poll. A thread that
-    /// blocks without a deadline first spins for about two microseconds, while nobody waits there.
+    /// blocks without a deadline first spins for about two microseconds, as long as nobody waits
+    /// there.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ const FEW: usize = 4;
 /// The stamp of a free slot.
 const NO_STAMP: u64 = 0;
 
-/// `born` begins a cache line: the lock and the fields before `born`, of `Index` too, precede it.
+/// `born` begins a cache line, after the lock and the fields before it, here and in `Index`.
 #[repr(C)]
 pub(super) struct Entries<K> {
     rest: HashTable<Entry<K>>,

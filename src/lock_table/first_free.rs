@@ -20,8 +20,7 @@ pub struct FirstFree<'a, K: Resource, S: BuildHasher = RandomState> {
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
-    /// Locks the first of these resources that can be had now, and returns its position: skip
-    /// locked.
+    /// Skip locked: locks the first of these resources that can be had, and returns its position.
     ///
     /// They are tried one by one. A release of one that was passed already is not seen.
     ///

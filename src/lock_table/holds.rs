@@ -304,7 +304,7 @@ impl<K> Holds<K> {
         (needed.is_none() && self.slots.kept == Some(parent)).then_some(true)
     }
 
-    /// The last hold made, if all else that is held is a parent that becomes idle without it.
+    /// The hold made last, if nothing else is held but a parent that becomes idle without it.
     pub(super) fn only(&self) -> Option<HoldId> {
         let id = self.slots.recent()?;
         let HoldKind::Real { mode, parent, .. } = self.slots.get(id).kind else {
@@ -317,7 +317,7 @@ impl<K> Holds<K> {
         only.then_some(id)
     }
 
-    /// Uncounts a hold that was released plainly, and notes that its parent is left, if it is idle.
+    /// Uncounts a hold that was released plainly. If its parent `rests`, notes that it is left.
     #[inline(always)]
     pub(super) fn leave_parent(&mut self, parent: Option<HoldId>, mode: Mode, rests: bool) {
         self.real -= 1;

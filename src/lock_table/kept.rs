@@ -2,9 +2,9 @@
 //! biased locking, as R. Johnson, I. Pandis and A. Ailamaki use it for hot roots ("Improving OLTP
 //! Scalability using Speculative Lock Inheritance", 2009).
 //!
-//! State: a word that the owner shares with the shard of the root. While it is idle or used, the
-//! owner is among the holders of the root, and the word is in the shard's list. A reader of the
-//! table passes over the idle ones.
+//! State: a word that the owner shares with the shard of the root. While the word is idle or used,
+//! the owner is among the holders of the root, and the word is in the shard's list. A thread that
+//! looks at the table passes over the idle ones.
 //!
 //! ```text
 //!            begin                take

@@ -2,8 +2,7 @@
 //!
 //! State: an entry per resource, found by its hash. A *quiet* entry has its holders in place:
 //! nobody waits for it, and taking or releasing it needs the lock of its shard and nothing else. A
-//! *busy* entry has waiters: its holders and its queue are in the wait table, under the lock of
-//! that.
+//! *busy* entry has waiters: its holders and its queue are in the wait table, under its lock.
 //!
 //! ```text
 //!   absent <----------> quiet ----------------------> busy
