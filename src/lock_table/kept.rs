@@ -22,8 +22,7 @@
 //!
 //! Invariants:
 //! 1. The word is in one list if it is idle or used, else in none.
-//! 2. Nobody waits for a resource that has a word in its list: a request that must wait revokes all
-//!    of them first.
+//! 2. A resource with a word in its list has no waiters: a request that must wait has revoked it.
 //!
 //! Memory ordering: that of the locks. A thread that revokes has the lock under which the word last
 //! became idle. So what the owner did below the root happens before what is granted after it.

@@ -64,8 +64,7 @@ fn add(sum: &AtomicUsize) {
     sum.store(before + 1, Ordering::Relaxed);
 }
 
-/// Each adds one under X, and all additions are seen; the second and third are granted by a
-/// release.
+/// Each adds one under X, and all additions are seen; the second and third are handed the lock.
 #[test]
 fn excludes_and_publishes() {
     explore("table_excludes_and_publishes", Some(3), || {

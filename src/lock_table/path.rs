@@ -226,7 +226,7 @@ impl<K: Resource> Path<K> {
     }
 
     /// Locks the shards of what is left to be taken, and says what is in the way there. An intent
-    /// that somebody keeps and does not use is not: it is revoked.
+    /// that is kept and not used is not in the way: it is revoked.
     ///
     /// The user's `Eq` runs here: if it panics, nothing has been taken.
     #[inline]

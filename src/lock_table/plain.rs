@@ -3,8 +3,7 @@
 //! A request is plain if its owner holds nothing of the resource, and holds what it needs of the
 //! parent, if there is one: in the table, or kept. A release is plain if it gives back all of a
 //! hold on which nothing rests, and the parent is then held as before, or kept. A call that is not
-//! plain, or finds somebody in its way, changes nothing here. It goes to `path` and `holds`, which
-//! know all rules.
+//! plain, or is blocked, changes nothing and is left to `path` and `holds`, which know all rules.
 
 use std::hash::BuildHasher;
 

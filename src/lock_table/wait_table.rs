@@ -12,8 +12,7 @@
 //!
 //! Invariants:
 //! 1. While the lock is free, a node has waiters, and its entry in the index is busy with it.
-//! 2. An owner waits at one node at most: the one whose queue has its request, while the outcome is
-//!    open.
+//! 2. An owner waits at one node at most: that whose queue has its request, until its outcome.
 //! 3. After `grant_dirty` no node is dirty, and no request could be granted that is not.
 //! 4. So all that a wait depends on is in here: the waiters, the holders in their way, and the
 //!    requests ahead of them.
