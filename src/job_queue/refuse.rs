@@ -19,9 +19,11 @@ impl From<SendReason> for PushReason {
     }
 }
 
-/// What was not taken, and why: of one job its key and itself, of several all in order and why the
-/// first of them was refused that was, of one for the [place](super::JobQueue::replace) of another
-/// the job.
+/// What was not taken, and why.
+///
+/// Of one job the content is its key and the job. Of several it is all of them, in order, and the
+/// reason is that of the first that was refused. Of one that was to
+/// [replace](super::JobQueue::replace) another it is the job alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PushError<C, R = PushReason> {
     /// What was not taken.
