@@ -89,7 +89,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use crate::sync::{Apart, Arc, AtomicBool, Ordering, UnmodelledArc, unique};
+use crate::sync::{self, Apart, AtomicBool, Ordering, UnmodelledArc as Arc, unique};
 use crate::wait::{Guarded, WakeBatch};
 
 mod acquire;
@@ -148,7 +148,7 @@ pub trait Resource: Hash + Eq + Clone {
 
 /// A table of locks. Clones are handles to the same one.
 pub struct LockTable<K, S = RandomState> {
-    shared: Arc<Shared<K, S>>,
+    shared: sync::Arc<Shared<K, S>>,
 }
 
 /// Apart from the count of handles, which owners that come and go change.
@@ -156,7 +156,7 @@ pub struct LockTable<K, S = RandomState> {
 struct Shared<K, S> {
     /// No other table has it.
     number: u64,
-    shards: Arc<Shards<K>>,
+    shards: sync::Arc<Shards<K>>,
     owners: Apart<Owners>,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
@@ -174,7 +174,7 @@ impl<K> LockTable<K> {
 impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
-        let shards = Arc::new(Shards::new());
+        let shards = sync::Arc::new(Shards::new());
         let number = unique();
         let shared = Shared {
             wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
@@ -185,7 +185,7 @@ impl<K, S> LockTable<K, S> {
             closed: AtomicBool::new(false),
         };
         Self {
-            shared: Arc::new(shared),
+            shared: sync::Arc::new(shared),
         }
     }
 
@@ -240,7 +240,7 @@ impl<K, S> LockTable<K, S> {
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
-    pub fn deadlocks(&self) -> Vec<UnmodelledArc<Deadlock<K>>> {
+    pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
         let waits = self.shared.wait_table.lock();
         waits.reports.iter().cloned().collect()
     }
@@ -262,7 +262,7 @@ impl<K: Clone, S> LockTable<K, S> {
         let (views, owners) = (waits.view(&mut locked), self.shared.owners.0.len());
         drop((locked, waits));
         // The user's code, with no lock held.
-        let named = |view: ResourceView<UnmodelledArc<K>>| ResourceView {
+        let named = |view: ResourceView<Arc<K>>| ResourceView {
             resource: K::clone(&view.resource),
             holders: view.holders,
             waiters: view.waiters,
