@@ -16,9 +16,10 @@ use super::outcome::{Ending, Run, TaskId};
 
 /// What a scheduler tells of its tasks; see [`Builder::log`](super::Builder::log).
 ///
-/// Implemented for closures, for the sender of a channel of events, and for that of a channel
-/// of [records](Record), which are sent for the endings alone. The channels are those of the
-/// crate `crossbeam-channel`, version 0.5.
+/// Implemented for closures that take an event and return nothing, of which none is lost; for
+/// the sender of a channel of events, and for that of a channel of [records](Record), which
+/// are sent for the endings alone. The channels are those of the crate `crossbeam-channel`,
+/// version 0.5.
 pub trait Log: Send + Sync {
     /// Takes the event; false if it is lost, which the [status](super::Status::log_lost)
     /// counts, as it does a panic.
