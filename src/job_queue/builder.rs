@@ -63,7 +63,8 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// How long a claim holds, if it is not extended; for ever by default.
     /// With a [`Ticker`](crate::ticker::Ticker) counted from the claim, else from the
-    /// latest time that [`advance`](JobQueue::advance) was told.
+    /// latest time that [`advance`](JobQueue::advance) was told. Where nobody keeps the time,
+    /// no lease runs out.
     pub fn lease(mut self, lease: Duration) -> Self
     where
         J: Clone,

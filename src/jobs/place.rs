@@ -78,7 +78,8 @@ impl Place {
         }
     }
 
-    /// Not before this time, by the embedder's clock. Until then the job is
+    /// Not before this time, by the embedder's clock: with a [`Ticker`](crate::ticker::Ticker)
+    /// `origin.elapsed() + delay` is so long from now. Until then the job is
     /// absent: it blocks neither its group nor anyone.
     pub fn due(mut self, due: Duration) -> Self {
         self.rare.get_or_insert_default().due = Some(due);
