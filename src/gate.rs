@@ -89,6 +89,26 @@ use self::enter::Enter;
 /// last.enter().wait();
 /// ```
 ///
+/// Where work never ends, count the tiers up. Here each restart waits for the requests before
+/// it, and those after it wait for the restart:
+///
+/// ```
+/// # use conversant::gate::TierGate;
+/// use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+///
+/// let (gate, restarts) = (TierGate::new(), AtomicU32::new(0));
+/// let request = || gate.join(2 * restarts.load(SeqCst));
+/// let mut before = request();
+/// assert!(before.try_enter());
+/// let mut restart = gate.join(2 * restarts.fetch_add(1, SeqCst) + 1);
+/// let mut after = request();
+/// assert!(!restart.try_enter() && !after.try_enter());
+/// drop(before);
+/// assert!(restart.try_enter() && !after.try_enter());
+/// drop(restart);
+/// assert!(after.try_enter());
+/// ```
+///
 /// # Cost
 ///
 /// To join the open tier, to enter it and to leave it is one exchange of one word; the last to
