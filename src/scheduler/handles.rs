@@ -102,9 +102,9 @@ impl<'a> Place<'a> {
     /// the time, else refused with [`Reason::NoTicker`](super::Reason::NoTicker): a
     /// [`Ticker`](crate::ticker::Ticker) that lives, or the embedder, once it has called
     /// [`Scheduler::advance`](super::Scheduler::advance). If the ticker ends first the task
-    /// waits for another one, or for whatever happens to the scheduler after its time; but a
-    /// scheduler that is shut down or dropped when nobody keeps the time cancels it, and a
-    /// dropped one no longer waits for calls of `advance`.
+    /// waits for another one, or for the next submission or end of a task after its date; but a
+    /// scheduler that is shut down or dropped before that, when nobody keeps the time, cancels
+    /// it. A dropped one no longer waits for calls of `advance`.
     ///
     /// ```
     /// use std::time::Duration;
