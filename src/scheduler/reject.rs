@@ -8,6 +8,9 @@ use crate::queue::SendReason;
 use crate::shown::error_says;
 
 /// A task that was not taken, and why.
+///
+/// Where the function is no error that can be passed on, as one that borrows, or is not `Sync`
+/// where an error must be, pass on the reason alone: `.map_err(|rejected| rejected.reason)?`.
 pub struct Rejected<F> {
     /// The function, as it was handed in.
     pub task: F,
