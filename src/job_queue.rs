@@ -99,6 +99,9 @@
 //! One mutex, and for a [capacity](Builder::capacity) an exchange of a word for each
 //! push and each job that is gone. O(log n) a job in every operation but snapshots,
 //! lists and shutdown; of the jobs that are blocked only those of the same group count.
+//! A key that is not smaller than those before it costs least. Any other is searched for in
+//! a binary tree, where each step may miss the cache: with random keys a push takes some 4
+//! times as long among 1,000 jobs, and 20 times among a million.
 //! What has become due is put in order by the next claim, all of it.
 //! Nothing of a tenant or group is left when its last job is gone, unless something was
 //! set for it.
