@@ -19,8 +19,9 @@ use super::bounds::{Bound, Granted};
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
-/// A wait for room for one or more messages `M`: on a conversation, by key, or for what else is
-/// in a queue. `O` is the sender, `R` the result.
+/// The wait of what needs room in a queue, as
+/// [`Conversation::send_wait`](super::Conversation::send_wait) does. `O` is who sends, `M` what
+/// is sent, `R` what the wait gives.
 pub struct Sending<'a, O, M, R> {
     /// The sender and what it sends; `None` once it is sent or given back.
     pending: Option<(O, M)>,
