@@ -61,8 +61,8 @@
 //! at one lock.
 //!
 //! A hot root does not: an owner that locks below the same root again and again *keeps* the intent
-//! on it. From the second time in a row that the intent is not needed any more it stays in the
-//! table, as if it were not there: nobody sees it, and who is in conflict with it takes it away,
+//! on it. When the owner has no more need of it, for the second time in a row, the intent stays in
+//! the table. No snapshot shows it, and it stops nobody: a request in conflict with it removes it,
 //! with the locks of all shards and in O(owners that keep one on that root). To begin and to end it
 //! is O(log n) in those. To use it again, and to let it rest, is a load and a store of a word of
 //! the owner's own, under the lock of what it locks below. It goes with the owner. So whoever has
