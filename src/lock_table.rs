@@ -61,14 +61,14 @@
 //! another looks at the whole table. All requests for one resource contend for one lock.
 //!
 //! A hot root is the exception: an owner that locks below the same root again and again *keeps* the
-//! intent on it. From the second time in a row that the owner no longer needs the intent, the
-//! intent stays in the table and is invisible. A request that conflicts with it revokes it, with
-//! the locks of all shards held, in O(owners that keep an intent on that root). Beginning to keep
-//! an intent, and ending it, is O(log n) in those owners. To reuse a kept intent, or to make it
-//! idle, is a load and a store of a word of the owner's own, under the lock of what it locks below.
-//! A kept intent is dropped with its owner. So for many small transactions make one owner per
-//! thread or session, and [renew](Owner::renew) it. An owner made per transaction locks the root's
-//! shard twice.
+//! intent on it. When the owner no longer needs the intent, for the second time in a row, the
+//! intent stays in the table. No snapshot shows it, and it blocks nobody: a request that conflicts
+//! with it revokes it, with the locks of all shards held, in O(owners that keep an intent on that
+//! root). Beginning to keep an intent, and ending it, is O(log n) in those owners. To reuse a kept
+//! intent, or to make it idle, is a load and a store of a word of the owner's own, under the lock
+//! of what it locks below. A kept intent is dropped with its owner. So for many small transactions
+//! make one owner per thread or session, and [renew](Owner::renew) it. An owner made per
+//! transaction locks the root's shard twice.
 //!
 //! Making, renewing or dropping an owner updates a counter that all owners of the table share.
 //!
@@ -89,7 +89,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use crate::sync::{Apart, Arc, AtomicBool, Ordering, UnmodelledArc, unique};
+use crate::sync::{self, Apart, AtomicBool, Ordering, UnmodelledArc as Arc, unique};
 use crate::wait::{Guarded, WakeBatch};
 
 mod acquire;
@@ -148,7 +148,7 @@ pub trait Resource: Hash + Eq + Clone {
 
 /// A table of locks. Clones are handles to the same table.
 pub struct LockTable<K, S = RandomState> {
-    shared: Arc<Shared<K, S>>,
+    shared: sync::Arc<Shared<K, S>>,
 }
 
 /// Aligned apart from the count of handles, which changes whenever an owner comes or goes.
@@ -156,7 +156,7 @@ pub struct LockTable<K, S = RandomState> {
 struct Shared<K, S> {
     /// Unique to this table.
     number: u64,
-    shards: Arc<Shards<K>>,
+    shards: sync::Arc<Shards<K>>,
     owners: Apart<Owners>,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
@@ -174,7 +174,7 @@ impl<K> LockTable<K> {
 impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
-        let shards = Arc::new(Shards::new());
+        let shards = sync::Arc::new(Shards::new());
         let number = unique();
         let shared = Shared {
             wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
@@ -185,7 +185,7 @@ impl<K, S> LockTable<K, S> {
             closed: AtomicBool::new(false),
         };
         Self {
-            shared: Arc::new(shared),
+            shared: sync::Arc::new(shared),
         }
     }
 
@@ -240,7 +240,7 @@ impl<K, S> LockTable<K, S> {
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
-    pub fn deadlocks(&self) -> Vec<UnmodelledArc<Deadlock<K>>> {
+    pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
         let waits = self.shared.wait_table.lock();
         waits.reports.iter().cloned().collect()
     }
@@ -262,7 +262,7 @@ impl<K: Clone, S> LockTable<K, S> {
         let (views, owners) = (waits.view(&mut locked), self.shared.owners.0.len());
         drop((locked, waits));
         // The user's `clone` runs with no lock held.
-        let named = |view: ResourceView<UnmodelledArc<K>>| ResourceView {
+        let named = |view: ResourceView<Arc<K>>| ResourceView {
             resource: K::clone(&view.resource),
             holders: view.holders,
             waiters: view.waiters,

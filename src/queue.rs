@@ -300,6 +300,9 @@ impl<T> Queue<T> {
     /// of their [`GroupId`]s, within a group in its order. Messages in flight that are given
     /// back later wait again.
     ///
+    /// To stop by a deadline, [`close`](Self::close) the queue, let the readers go on, and at
+    /// the deadline take out by this what is left.
+    ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
         let shared = self.shared();

@@ -58,8 +58,11 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// Starts one. Times count from `origin`, as they do in all other calls of
-    /// [`advance`](Timed::advance) of that thing.
+    /// Starts one. Times count from `origin`: in so long is the date `origin.elapsed() + delay`.
+    ///
+    /// Give all tickers of one thing the same origin, also those that follow one another, and
+    /// count from it where you call [`advance`](Timed::advance) yourself. Time never goes back:
+    /// after a ticker that ran for an hour, one with an origin of now does nothing for an hour.
     ///
     /// # Errors
     ///
@@ -90,8 +93,8 @@ impl Drop for Ticker {
 }
 
 /// Keeps the time of something in an async task, for as long as it is polled. It counts as a
-/// [`Ticker`] from this call on, until the future is dropped. `sleep` is the runtime's: a
-/// future that is ready after so long.
+/// [`Ticker`] from this call on, until the future is dropped; for `origin` see
+/// [there](Ticker::spawn). `sleep` is the runtime's: a future that is ready after so long.
 ///
 /// ```
 /// # use std::time::Instant;

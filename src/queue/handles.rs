@@ -120,6 +120,9 @@ impl<T> Group<T> {
     /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
     /// limit takes nothing back, it leaves a debt.
     ///
+    /// To let a group rest after a message, as between two requests to a host, set 0 while you
+    /// have its turn, and let a timer set the limit back. A queue that is closed waits for it.
+    ///
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.

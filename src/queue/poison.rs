@@ -185,7 +185,32 @@ impl<T> Queue<T> {
         self.by_name(group, |state, group| shared.go_on(state, group))
     }
 
-    /// Takes out all waiting messages of a group, in order, and lets the group go on.
+    /// Takes out all waiting messages of a group, in order, and lets the group go on. Messages in
+    /// flight stay; those that are given back wait again.
+    ///
+    /// To move a key to another queue, first receive the turn of its group. If none of its
+    /// deliveries is detached, no other message of it is in flight then:
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// let [here, there] = [(); 2].map(|()| Queue::new());
+    /// let orders = Keyed::new(here.lane(1, Limit::Unlimited)?);
+    /// let elsewhere = Keyed::new(there.lane(1, Limit::Unlimited)?);
+    /// for order in 1..=3 {
+    ///     orders.send("anna", order)?;
+    /// }
+    /// if let Some(anna) = orders.group("anna") {
+    ///     // Waits until the reader of her last order has done it.
+    ///     let mut turn = here.receive_from(anna).wait()?;
+    ///     let first = turn.next().map(|delivery| delivery.complete());
+    ///     for order in first.into_iter().chain(here.drain(anna)?) {
+    ///         elsewhere.send("anna", order)?;
+    ///     }
+    /// }
+    /// assert!(orders.is_empty());
+    /// assert_eq!(there.try_receive()?.next().map(|order| order.complete()), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -19,8 +19,8 @@ use super::bounds::{Bound, Granted};
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
-/// A wait for room for one or more messages `M`: on a conversation, by key, or for what else is
-/// in a queue. `O` is the sender, `R` the result.
+/// The wait for room of a [send](super::Conversation::send_wait), a reservation, a job or a task.
+/// `O` is the sender, `M` what it sends, `R` the result.
 pub struct Sending<'a, O, M, R> {
     /// The sender and what it sends; `None` once it is sent or given back.
     pending: Option<(O, M)>,

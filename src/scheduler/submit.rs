@@ -18,7 +18,7 @@ use super::task::Task;
 use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
 
 impl Caller {
-    /// Submits a task in tier 0 and a group of its own.
+    /// Submits a task in tier 0 and a group of its own. One that never fails gives `Ok::<_, ()>`.
     ///
     /// # Errors
     ///

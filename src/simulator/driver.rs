@@ -21,9 +21,9 @@ use super::Work;
 ///
 /// A policy is no trait: it is a function over any `D: Driver`, which says who submits what,
 /// when, with which weights, caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
-/// ends as that says; on a scheduler what is handed in with it is run. The decisions are those of
-/// the same core. Exactly the same they are where the tasks take the same time, with
-/// [`claims(1)`](crate::scheduler::Builder::claims).
+/// ends as that says; on a scheduler what is handed in with it is run: to take the same time it
+/// must sleep or work for so long. The decisions are those of the same core. Exactly the same they
+/// are where the tasks take the same time, with [`claims(1)`](crate::scheduler::Builder::claims).
 ///
 /// ```
 /// use std::time::Duration;
