@@ -21,8 +21,8 @@ const FIRST: &str = "a batch has a first message until it ends";
 /// the first message are lost and keep their room of a capacity.
 ///
 /// If a bulk write fails, it may not tell at which message; yet the failure counts for the first.
-/// So when a batch comes [again](Self::attempt), do its messages one by one. Otherwise the group may
-/// be poisoned by a message that is fine.
+/// So when a batch comes [again](Self::attempt), do its messages one by one. Otherwise the group
+/// may be poisoned by a message that is fine.
 ///
 /// ```
 /// # use conversant::prelude::*;
