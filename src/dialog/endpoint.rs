@@ -59,9 +59,8 @@ impl<M: Send + 'static> EndpointRef<M> {
     }
 
     /// Sets the side's timer, due `after` the latest time told to
-    /// [`advance`](super::Dialogs::advance).
-    /// Then the side receives an [`Event::Timer`], behind what waits by then. A side has one timer:
-    /// this replaces an earlier one, and the end of the side removes it.
+    /// [`advance`](super::Dialogs::advance). Then the side receives an [`Event::Timer`], behind
+    /// what waits by then. This replaces an earlier timer; the end of the side removes it.
     ///
     /// # Errors
     ///

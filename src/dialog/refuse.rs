@@ -25,8 +25,7 @@ impl Refused {
     pub(super) fn by_queue(reason: SendReason) -> Self {
         match reason {
             SendReason::Closed => Self::Closed,
-            // The reasons that are not `Full` are those of sends of several, in a tier, or that
-            // wait.
+            // Full. The other reasons are those of sends of several, in a tier, or that wait.
             _ => Self::Full,
         }
     }
