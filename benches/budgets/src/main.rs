@@ -1,7 +1,7 @@
-//! One program per path, for counting instructions. `.ci/budgets` runs each under `valgrind
-//! --tool=callgrind` for two numbers of rounds, and divides the difference by the operations, so
-//! that the start and the end of a run do not count. One thread; every run of one build is the
-//! same.
+//! One program per path, for counting instructions. `.ci/budgets` runs each under
+//! `valgrind --tool=callgrind` for two numbers of rounds, and divides the difference by the
+//! operations, so that the start and the end of a run do not count. One thread; every run of one
+//! build is the same.
 //!
 //! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints how many operations a
 //! round has. For `PATH@FUNCTION` only the instructions in that function count.
