@@ -191,8 +191,7 @@ fn features(shape: Shape) -> Vec<Entry> {
     };
     let claim = Claim::new(16, 32, 1);
     let one = Claim::new(16, 1, 1);
-    // Bumps and returned deliveries keep each conversation's order, which is checked by the
-    // senders' numbers.
+    // Bumps and give-backs keep each conversation's order, checked by the senders' numbers.
     let ours = |name, claim, features| {
         entry(name, Role::Ours, shape, move |_| {
             Ours::new(count, claim, features)

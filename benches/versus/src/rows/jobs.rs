@@ -1,7 +1,7 @@
 //! J1: agents claim jobs by key, several at a time, from a thousand groups of limit 1. The targets
 //! are those of two agents.
 //!
-//! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
+//! An operation is a job: claimed, finished, and another of its group pushed behind all others,
 //! so that the number that waits stays the same. All jobs of a claim are pushed under one lock, and
 //! finished under one, by every contender. Every job is checked as it is finished: no other agent
 //! has a job of its group, and its key is above that of the group's last.

@@ -80,8 +80,7 @@ impl Locks for Word {
     }
 }
 
-/// Each thread has a cache line of its own for the weak modes, and checks that no strong mode is
-/// there.
+/// Each thread has a cache line for its weak modes, and checks that no strong mode is there.
 #[derive(Default)]
 pub struct Striped {
     strong: CachePadded<AtomicU32>,
