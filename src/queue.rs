@@ -94,18 +94,18 @@
 //!   own lane, K the bypass. L is how often it stopped being eligible, and R in how many of
 //!   these interruptions another group reset the lane's count. The proof is in
 //!   `docs/fairness.md`. Waiting in *time* is bounded only where caps leave a reader free.
-//! - A queue holds no more messages than its [capacity](Builder::capacity), beside ends, errors
-//!   and timers of dialogs, which need no room. In a group or lane with a
-//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that.
-//!   Waiting sends get room in the order in which they began to wait.
+//! - A queue holds no more messages than its [capacity](Builder::capacity), except ends, errors and
+//!   timers of dialogs, which need no room. In a group or lane with a
+//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that. Waiting
+//!   sends get room in the order in which they began to wait.
 //! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
 //!   never polled keeps at most one turn from the others.
 //!
 //! # Memory ordering
 //!
-//! What happened before a send is visible to the receiver of the message. What happened before
-//! a delivery is completed or given back, or a turn dropped, is visible to the group's next
-//! turn, and to whoever gets the unit that came free.
+//! What happened before a send is visible to the receiver of the message. What happened before a
+//! delivery is completed or given back, or a turn dropped, is visible to the group's next turn, and
+//! to the thread that gets the unit that came free.
 //!
 //! # Memory
 //!
