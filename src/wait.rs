@@ -264,7 +264,7 @@ impl<O: Op> Wait<O> {
     /// Blocks the thread as [`wait`](Self::wait) does, but for at most `timeout`.
     ///
     /// It blocks a thread of a runtime, too. The operation is tried at least once, and once more
-    /// when the time is up. A `timeout` that ends beyond the range of `Instant` never ends the wait.
+    /// when the time is up. If `timeout` ends beyond the range of `Instant`, it never ends the wait.
     ///
     /// # Errors
     ///
