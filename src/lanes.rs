@@ -79,7 +79,7 @@ impl<G: ReadyItem> Lane<G> {
         !is_shut && !self.is_spent()
     }
 
-    /// Whether no group is ready, or the cap has no room. If units are not counted, there is no
+    /// Whether no group is ready, or the cap has no room. A lane that does not count units has no
     /// cap.
     #[inline]
     fn is_spent(&self) -> bool {
