@@ -246,8 +246,8 @@ mod model {
         fence(Ordering::SeqCst);
     }
 
-    /// As `thread_local!`, whose name a `use` cannot export, and whose loom version does not know
-    /// the `const` form.
+    /// As `thread_local!`, whose name a `use` cannot export. loom's version does not know the
+    /// `const` form.
     macro_rules! per_thread {
         ($(static $name:ident: $type:ty = const $init:block;)+) => {
             $($crate::sync::checker::thread_local! { static $name: $type = $init; })+

@@ -208,7 +208,7 @@ impl Tiers {
         }
     }
 
-    /// Applies the [rule](self#the-rule).
+    /// Applies the rule.
     #[inline]
     fn update(&mut self) {
         let stays = self.running > 0 || self.waiting > 0 && !self.draining;
