@@ -234,18 +234,6 @@ impl<J: Body> Core<J> {
         Ok(())
     }
 
-    /// Whether a task waits there.
-    pub(crate) fn waits(&mut self, at: Location) -> bool {
-        match at {
-            Location::Backlog(spot) => self.backlog.waits(spot),
-            Location::Later(timer) => self.clock.timers.get(timer).is_some(),
-            Location::Future(future) => {
-                let future = self.futures.get(future);
-                future.is_some_and(|f| matches!(f.phase, Phase::InLine(_) | Phase::Suspended(_)))
-            }
-        }
-    }
-
     /// Ends a task without a worker, if it waits there: it counts once it is
     /// [dropped](Self::dropped).
     pub(super) fn withdraw(&mut self, at: Location, ending: Ending, now: Duration) -> bool {

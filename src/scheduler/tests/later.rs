@@ -149,7 +149,7 @@ fn until_it_is_due_it_keeps_nobody_from_anything() {
     world.go_to(5);
     let high = world.submit("high again", placing(2, 0));
     assert_eq!(world.run(), ["low, later", "high again"]);
-    assert!(!world.core.waits(high));
+    assert!(!world.core.cancel(high, world.now));
     // Beside a task in a higher tier it goes there.
     world.submit("raised", placing(0, 5));
     world.submit("before", placing(3, 0));
@@ -219,10 +219,11 @@ fn a_failure_skips_it() {
     } = &mut world;
     let failed = Ending::Failed;
     core.finish(1, failing.tag, failed, *now, wakes);
-    assert!(!core.waits(above));
+    assert!(!core.cancel(above, *now));
     assert_eq!(core.todo.ended.last().unwrap().ending, Ending::Skipped);
     let new = world.submit("new", placing(Some(2), 1));
-    assert!(!world.core.waits(new) && world.core.waits(lowest));
+    assert_eq!(world.core.find_waiting(None, |_, _| true), [lowest]);
+    assert!(!world.core.cancel(new, world.now));
     world.go_to(5);
     assert_eq!(world.run(), ["later"]);
 }

@@ -291,7 +291,8 @@ fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
     world.state.core.bump(old, 7).unwrap();
     let (new, fifth) = (world.at(3), world.at(5));
     assert_ne!(new, old);
-    assert!(!world.state.core.waits(old) && world.state.core.waits(new));
+    let waiting = world.state.core.find_waiting(None, |_, _| true);
+    assert!(!waiting.contains(&old) && waiting.contains(&new));
     world.state.core.bump(fifth, 7).unwrap();
     assert!(world.cancel(5));
     let worker = world.claim(1, 9).unwrap();
