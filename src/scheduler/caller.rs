@@ -94,7 +94,7 @@ pub(crate) struct CallerState {
     pub(super) weight: u32,
     /// Where its futures wait that were woken: made for the first.
     pub(super) woken_lane: Option<LaneKey>,
-    /// The last of its tasks that are to be cancelled, those too that have begun.
+    /// The last of its tasks that are to be cancelled.
     pub(super) cancelled: TaskId,
     pub(super) on_failure: OnFailure,
     /// Tasks of tiers above this one are skipped.

@@ -321,7 +321,7 @@ impl Caller {
                 if announced.is_some() {
                     core.underway -= 1;
                     // It has been meanwhile.
-                    if core.is_cancelled(id, self.0.key) {
+                    if id <= core.cancelled.max(core.caller(self.0.key).cancelled) {
                         core.cancel(at, now);
                     }
                 }
