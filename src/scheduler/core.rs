@@ -232,11 +232,10 @@ impl<J: Body> Core<J> {
         self.workers.look(n) && !self.is_held()
     }
 
-    /// Worker `n` rests until it is woken; gives back its last waker.
-    #[must_use]
-    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
+    /// Worker `n` rests until it is woken: by a waker of ours.
+    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) {
         self.workers.rest(n);
-        std::mem::replace(of_worker(&mut self.idle_wakers, n), waker)
+        *of_worker(&mut self.idle_wakers, n) = waker;
     }
 
     /// Worker `n` leaves.

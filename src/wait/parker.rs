@@ -62,7 +62,7 @@ pub fn wakeups() -> u64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Parker {
+pub(crate) struct Parker {
     state: AtomicU8,
     condition: Condition,
 }
@@ -104,7 +104,7 @@ impl Parker {
     /// Takes the token, asleep until there is one or the deadline has passed;
     /// false if it has, even with a token: the caller looks once more in any
     /// case, and wakes that lead nowhere cannot keep it beyond its time.
-    pub(super) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
+    pub(crate) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
         let woken = self.spin() || self.sleep(deadline);
         woken && deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
@@ -161,7 +161,7 @@ per_thread! {
 
 /// Lends the calling thread's parker for one wait. If that unwinds, the next
 /// one makes another.
-pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
+pub(crate) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
     // The cache is out of reach while the thread's locals are destroyed.
     let cached = CACHE.try_with(Cell::take).ok().flatten();
     let cached = cached.unwrap_or_else(|| {

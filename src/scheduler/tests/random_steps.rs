@@ -44,7 +44,7 @@ impl World {
             None if self.state.core.workers.activity(n) == Activity::Absent => {}
             None => {
                 let waker = Waker::from(Arc::new(WakesWorker(n, Arc::clone(&self.coming))));
-                self.event(|state, _, _| _ = state.core.rest(n, Some(waker)));
+                self.event(|state, _, _| state.core.rest(n, Some(waker)));
             }
         }
     }
