@@ -312,7 +312,7 @@ impl Simulation {
                     self.core.finish(worker, tag, ending, end, &mut self.wakes);
                 }
             }
-            let _none = self.core.rest(worker, None);
+            self.core.rest(worker, None);
             if let Some(idle) = self.idle {
                 self.rests.insert(worker, end.saturating_add(idle));
             }

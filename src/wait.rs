@@ -70,7 +70,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use self::parker::with_parker;
 use crate::error::TimedOut;
 use crate::shown::shows;
 
@@ -79,6 +78,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
+    parker::with_parker,
     pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off, lost},
     session::{ClonedWaker, Guarded, Session, WakeBatch, contained, drop_quietly},
 };

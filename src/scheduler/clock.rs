@@ -118,11 +118,6 @@ impl<T> Clock<T> {
         }
     }
 
-    /// Whether worker `n` must not leave, since it keeps the time.
-    pub(super) fn keeps(&self, n: u32) -> bool {
-        self.is_kept_by(n) && !self.is_empty()
-    }
-
     fn is_kept_by(&self, n: u32) -> bool {
         self.keeper.is_some_and(|(keeper, _)| keeper == n)
     }

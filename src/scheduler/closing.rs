@@ -56,12 +56,8 @@ impl<J: Body> Core<J> {
             None => &mut self.cancelled,
         };
         *cancelled = last;
-        let running = &self.running;
-        let runs = |n: u32, task| {
-            let running = running.get(n as usize).and_then(Option::as_ref);
-            running.is_some_and(|running| running.tag.id == task)
-        };
-        self.tokens.cancel_all(last, of, runs);
+        // What awaits is told when it is cancelled.
+        self.tell_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
         let released = of.filter(|&caller| self.caller(caller).released);
         match released {
             Some(caller) => {

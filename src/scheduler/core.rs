@@ -14,7 +14,6 @@
 //! 2. Nothing is left of a task after its ending, and of a caller whose handle is gone,
 //!    after its last task's.
 
-use std::collections::BTreeSet;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, of_worker};
-use super::tokens::Tokens;
+use super::tokens::CancelToken;
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,9 +62,8 @@ pub(crate) struct Core<J> {
     pub(super) futures: Slab<FutureState<J>>,
     /// By worker; out of date while there are local queues.
     pub(super) running: Vec<Option<Running>>,
-    /// Tasks that workers have and that are cancelled.
-    pub(super) told_to_end: BTreeSet<TaskId>,
-    pub(super) tokens: Tokens,
+    /// By worker: the last of its tasks that had a token, but for futures.
+    pub(super) tokens: Vec<(TaskId, CancelToken)>,
     pub(crate) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
@@ -78,7 +76,7 @@ pub(crate) struct Core<J> {
     /// that follows.
     pub(super) underway: u64,
     pub(super) closed: bool,
-    /// The last of all tasks that are to be cancelled, those too that have begun.
+    /// The last of all tasks that are to be cancelled.
     pub(super) cancelled: TaskId,
     /// While there are any, no task starts or goes on.
     pub(super) holds: u32,
@@ -127,8 +125,7 @@ impl<J: Body> Core<J> {
             by_lane: Vec::new(),
             futures: Slab::new(),
             running: Vec::new(),
-            told_to_end: BTreeSet::new(),
-            tokens: Tokens::default(),
+            tokens: Vec::new(),
             workers: Workers::new(workers)?,
             idle_wakers: Vec::new(),
             last: TaskId(0),
@@ -235,11 +232,10 @@ impl<J: Body> Core<J> {
         self.workers.look(n) && !self.is_held()
     }
 
-    /// Worker `n` rests until it is woken; gives back its last waker.
-    #[must_use]
-    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
+    /// Worker `n` rests until it is woken: by a waker of ours.
+    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) {
         self.workers.rest(n);
-        std::mem::replace(of_worker(&mut self.idle_wakers, n), waker)
+        *of_worker(&mut self.idle_wakers, n) = waker;
     }
 
     /// Worker `n` leaves.
@@ -288,12 +284,6 @@ impl<J: Body> Core<J> {
         if self.closed && self.underway == 0 && self.clock.is_empty() {
             self.workers.close();
         }
-    }
-
-    /// A task that a worker has is to end as soon as it can.
-    pub fn tell_to_end(&mut self, task: TaskId) {
-        self.told_to_end.insert(task);
-        self.tokens.cancel(task);
     }
 
     /// Whether there is something to do for a worker that comes.

@@ -41,9 +41,9 @@ impl<J: Body> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        // What is known of one by its number was known before it joined others.
+        // Nobody is blocked for one that joined others.
         if tasks == 1 {
-            self.forget(tag.id);
+            self.stalls.ended(Target::Task(tag.id));
         }
         let mut holds = tag.holds;
         let gone = tag.future.and_then(|future| self.futures.remove(future));
@@ -75,21 +75,9 @@ impl<J: Body> Core<J> {
             self.suspended -= 1;
             self.backlog.finish(tag.holds);
         }
-        self.forget(tag.id);
+        self.stalls.ended(Target::Task(tag.id));
         let caller = self.caller_of(tag.holds.lane);
         self.count(caller, tag.id, Some(ending), 1, wakes);
-    }
-
-    /// A task has ended: what was known of it by its number.
-    #[inline]
-    fn forget(&mut self, id: TaskId) {
-        if !self.told_to_end.is_empty() {
-            self.told_to_end.remove(&id);
-        }
-        if !self.tokens.is_empty() {
-            self.tokens.end(id);
-        }
-        self.stalls.ended(Target::Task(id));
     }
 
     /// Counts endings in the caller's state, up to this task, and wakes who waits for them.

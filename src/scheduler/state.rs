@@ -45,6 +45,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
+use crate::error::Stale;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -108,12 +109,22 @@ impl State {
         &mut self.core
     }
 
-    /// The core, exact for this one task: if the task waits in it, nothing is cleared.
-    pub(super) fn exact_for(&mut self, at: Location, wakes: &mut WakeBatch) -> &mut Core<Work> {
-        if !self.core.waits(at) {
-            self.exact(wakes);
+    /// [`Core::cancel`], also in the local queues.
+    pub(super) fn cancel(&mut self, at: Location, now: Duration, wakes: &mut WakeBatch) -> bool {
+        self.core.cancel(at, now) || self.exact(wakes).cancel(at, now)
+    }
+
+    /// [`Core::bump`], also in the local queues.
+    pub(super) fn bump(
+        &mut self,
+        at: Location,
+        level: u8,
+        wakes: &mut WakeBatch,
+    ) -> Result<(), Stale> {
+        match at {
+            Location::Backlog(spot) if self.core.backlog.bump_at(spot, level).is_some() => Ok(()),
+            _ => self.exact(wakes).bump(at, level),
         }
-        &mut self.core
     }
 
     /// Whether the core is exact.

@@ -26,6 +26,7 @@ use crate::slab::Key;
 use super::core::Core;
 use super::outcome::Run;
 use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
+use super::tokens::CancelToken;
 
 /// Futures that were woken while they were polled, one after the other, in one lane: at least
 /// one, if there is a lane. For the time being their phase does not say where they are.
@@ -55,6 +56,7 @@ impl<J: Body> Core<J> {
             queued,
             phase: Phase::Claimed(false),
             bump: None,
+            token: None,
         });
         task.enter(key);
     }
@@ -81,10 +83,10 @@ impl<J: Body> Core<J> {
         let task = Waiting::entered(tag.id, key, job);
         let woken = woken || matches!(future.phase, Phase::Claimed(true));
         let joins = future.bump.is_none();
+        let is_cancelled = future.token.as_ref().is_some_and(CancelToken::is_cancelled);
         future.phase = Phase::Withdrawn;
         let caller = self.caller_of(tag.holds.lane);
         self.caller_mut(caller).returned(tag.id, 1);
-        let is_cancelled = self.is_cancelled(tag.id, caller);
         if woken && joins && !is_cancelled {
             let lane = self.woken_lane(caller);
             if run.lane != Some(lane) {

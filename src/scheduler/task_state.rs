@@ -10,6 +10,7 @@ use crate::timers::Timer;
 
 use super::log::Record;
 use super::outcome::{Ending, Run, TaskId};
+use super::tokens::CancelToken;
 
 /// What the core asks of what is to be run.
 pub(crate) trait Body {
@@ -219,6 +220,8 @@ pub(super) struct FutureState<J> {
     pub(super) phase: Phase<J>,
     /// To which level it is bumped when it is woken next.
     pub(super) bump: Option<u8>,
+    /// If it has one.
+    pub(super) token: Option<CancelToken>,
 }
 
 #[derive(Debug)]

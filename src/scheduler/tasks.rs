@@ -184,25 +184,32 @@ impl<J: Body> Core<J> {
         self.withdraw(at, Ending::Cancelled, now)
     }
 
-    /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
-    /// scheduler is.
-    pub(super) fn is_cancelled(&self, task: TaskId, caller: Key) -> bool {
-        let of_caller = || {
-            self.callers
-                .get(caller)
-                .is_some_and(|c| task <= c.cancelled)
+    /// The token of a task that worker `n` runs.
+    pub(super) fn token(&mut self, tag: Tag, n: u32) -> &CancelToken {
+        let Some(future) = tag.future else {
+            let (task, token) = of_worker(&mut self.tokens, n);
+            if std::mem::replace(task, tag.id) != tag.id {
+                *token = CancelToken::default();
+            }
+            return token;
         };
-        task <= self.cancelled || self.told_to_end.contains(&task) || of_caller()
+        let token = &mut self.future_mut(future).token;
+        token.get_or_insert_default()
     }
 
-    /// The token of a task that worker `n` runs.
-    pub(super) fn token(&mut self, tag: &Tag, n: u32) -> CancelToken {
-        self.tokens.get(tag.id).unwrap_or_else(|| {
-            let caller = self.caller_of(tag.holds.lane);
-            let is_cancelled = self.is_cancelled(tag.id, caller);
-            let worker = tag.future.is_none().then_some(n);
-            self.tokens.add(tag.id, caller, worker, is_cancelled)
-        })
+    /// A task that a worker has is to end as soon as it can.
+    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
+        self.tell_running(|_, tag| tag.id == task);
+    }
+
+    /// Tells those of the tasks that run that are meant that they are cancelled.
+    pub(super) fn tell_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
+        for n in 0..self.running.len() as u32 {
+            let tag = self.running[n as usize].as_ref().map(|running| running.tag);
+            if let Some(tag) = tag.filter(|&tag| is_meant(self, tag)) {
+                self.token(tag, n).cancel();
+            }
+        }
     }
 
     /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
@@ -234,18 +241,6 @@ impl<J: Body> Core<J> {
         Ok(())
     }
 
-    /// Whether a task waits there.
-    pub(crate) fn waits(&mut self, at: Location) -> bool {
-        match at {
-            Location::Backlog(spot) => self.backlog.waits(spot),
-            Location::Later(timer) => self.clock.timers.get(timer).is_some(),
-            Location::Future(future) => {
-                let future = self.futures.get(future);
-                future.is_some_and(|f| matches!(f.phase, Phase::InLine(_) | Phase::Suspended(_)))
-            }
-        }
-    }
-
     /// Ends a task without a worker, if it waits there: it counts once it is
     /// [dropped](Self::dropped).
     pub(super) fn withdraw(&mut self, at: Location, ending: Ending, now: Duration) -> bool {
@@ -261,9 +256,10 @@ impl<J: Body> Core<J> {
         self.taken(&task, caller);
         let tag = Tag::of(&task, holds);
         if let Some(future) = tag.future.filter(|_| run.is_some()) {
-            self.future_mut(future).phase = Phase::Withdrawn;
+            let future = self.future_mut(future);
+            future.phase = Phase::Withdrawn;
+            future.token.iter().for_each(CancelToken::cancel);
             self.suspended += 1;
-            self.tokens.cancel(tag.id);
         }
         self.underway += 1;
         self.todo.ended.push(Ended {

@@ -61,7 +61,7 @@ pub fn wakeups() -> u64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Parker {
+pub(crate) struct Parker {
     state: AtomicU8,
     condition: Condition,
 }
@@ -103,7 +103,7 @@ impl Parker {
     /// Takes the token, and sleeps until there is one or the deadline has passed. Returns false if
     /// the deadline has passed, even if there is a token: the caller tries once more in any case,
     /// and wake-ups that lead to nothing cannot keep it beyond its deadline.
-    pub(super) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
+    pub(crate) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
         let woken = self.spin() || self.sleep(deadline);
         woken && deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
@@ -160,7 +160,7 @@ per_thread! {
 
 /// Lends the calling thread's parker for one wait. If that wait unwinds, the next one makes a new
 /// parker.
-pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
+pub(crate) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
     // The cache is not accessible while the thread's locals are destroyed.
     let cached = CACHE.try_with(Cell::take).ok().flatten();
     let cached = cached.unwrap_or_else(|| {
