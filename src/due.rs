@@ -32,11 +32,14 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// A ticker begins; its times count from `origin`.
+    /// A ticker begins. Returns the origin of its times: the earliest of all tickers so far, since
+    /// with a later one time would stand still.
     #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn begin(&mut self, origin: Instant) {
+    pub(crate) fn begin(&mut self, origin: Instant) -> Instant {
+        let origin = self.origin.map_or(origin, |first| first.min(origin));
         self.origin = Some(origin);
         self.tickers += 1;
+        origin
     }
 
     /// A ticker has ended.

@@ -59,9 +59,9 @@ impl Ticker {
     /// Starts a ticker. Times count from `origin`: the date `origin.elapsed() + delay` is that long
     /// from now.
     ///
-    /// Give all tickers of one thing the same origin, also successive ones, and count from it where
-    /// you call [`advance`](Timed::advance) yourself. Time never goes back: after a ticker that ran
-    /// for an hour, one with an origin of now does nothing for an hour.
+    /// If the thing has or had another ticker, times count from the earlier of both origins, so
+    /// that time never stands still. If you compute dates, give all tickers of the thing the same
+    /// origin, and count from it where you call [`advance`](Timed::advance) yourself.
     ///
     /// # Errors
     ///
@@ -94,7 +94,8 @@ impl Drop for Ticker {
 /// Keeps the time of a thing in an async task, for as long as the future is polled.
 ///
 /// It counts as a [`Ticker`] from this call until the future is dropped; for `origin` see
-/// [`Ticker::spawn`]. `sleep` is the runtime's: it returns a future that is ready after that length.
+/// [`Ticker::spawn`]. `sleep` is the runtime's: it returns a future that is ready after that
+/// length.
 ///
 /// ```
 /// # use std::time::Instant;
@@ -145,8 +146,8 @@ struct Kept<T: Timed> {
 }
 
 impl<T: Timed> Kept<T> {
-    fn begin(timed: T, origin: Instant) -> Self {
-        timed.with_dates(&mut |_, dates| dates.begin(origin));
+    fn begin(timed: T, mut origin: Instant) -> Self {
+        timed.with_dates(&mut |_, dates| origin = dates.begin(origin));
         Self { timed, origin }
     }
 }
