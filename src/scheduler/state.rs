@@ -109,12 +109,12 @@ impl State {
         &mut self.core
     }
 
-    /// [`Core::cancel`], also in the local queues.
+    /// [`Core::cancel`], also for tasks in local queues.
     pub(super) fn cancel(&mut self, at: Location, now: Duration, wakes: &mut WakeBatch) -> bool {
         self.core.cancel(at, now) || self.exact(wakes).cancel(at, now)
     }
 
-    /// [`Core::bump`], also in the local queues.
+    /// [`Core::bump`], also for tasks in local queues.
     pub(super) fn bump(
         &mut self,
         at: Location,

@@ -1,13 +1,11 @@
-//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes the
-//! scheduler's lock at most once a task: to report one and claim the next, or several
-//! (`state`).
+//! The workers: threads of the scheduler, or jobs on the user's pool. A worker takes the
+//! scheduler's lock at most once a task: to report it, and to claim the next, or several (`state`).
 //!
-//! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
-//! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
-//! a task that comes within that time begins after 2.5 us, else after 7.5, and after
-//! 100 us of rest 7.9 to 8.1 with each of them. But where two threads submit beside two
-//! workers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
-//! 2.1 and 1.9 with 5 and 20: hence 2.
+//! A worker that finds nothing spins for about 2 us before it sleeps, as every wait of the crate
+//! does. Measured with 0, 2, 5 and 20 us (pinned, medians): a task that comes within that time
+//! begins after 2.5 us, else after 7.5, and after 100 us of rest 7.9 to 8.1 with each of them. But
+//! with two submitting threads and two workers on two processors, a trivial task took 1.4 and 1.5
+//! us with 0 and 2, and 2.1 and 1.9 with 5 and 20: hence 2.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
@@ -23,7 +21,7 @@ use super::pool::{Host, Threads};
 use super::shared::Shared;
 use super::state::{State, Taken};
 
-/// Starts worker `n`; if that cannot be done its number is given back.
+/// Starts worker `n`; if that fails, its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
     let handle = WorkerHandle {
         shared: Arc::clone(shared),
@@ -77,7 +75,7 @@ impl WorkerHandle {
             let Own { pace, kept, .. } = &mut own;
             kept.late = false;
             let ran = perform(&self.shared, self.n, taken, kept);
-            // Before the lock, for which it may wait.
+            // Before the lock, since it may wait for that.
             pace.pause(std::mem::take(&mut kept.ran), || match kept.late {
                 true => self.shared.origin.elapsed(),
                 false => ran.end,
@@ -87,8 +85,8 @@ impl WorkerHandle {
         self.stage = Stage::Left;
     }
 
-    /// Reports the last task and takes the next, or several; rests while there is none. `None`
-    /// if the worker has left.
+    /// Reports the last task and claims the next, or several; rests while there is none. `None` if
+    /// the worker has left.
     fn next(&self, own: &mut Own) -> Option<Taken> {
         own.leaves = None;
         with_parker(|parker, cx| {
@@ -101,8 +99,8 @@ impl WorkerHandle {
         })
     }
 
-    /// One hold of the lock: records the ending, and finds the next task, unless the worker
-    /// has it already. `None` if the worker has left, or until when it rests.
+    /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
+    /// already; `None` if the worker has left. The error is until when it rests.
     fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Option<Instant>> {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
@@ -134,7 +132,7 @@ impl WorkerHandle {
         state.pace = own.pace.recent;
         let leaves = now.saturating_add(shared.idle);
         let leaves = *own.leaves.get_or_insert(leaves);
-        // Who keeps the time stays until then. On a pool none rests.
+        // The keeper of the time stays until the next date. On a pool no worker rests.
         let until = state.core.clock.keep(*n);
         let until = until.or((now < leaves).then_some(leaves));
         let rests = matches!(shared.host, Host::Threads(_)) && !state.core.workers.must_leave();
@@ -161,18 +159,18 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// How long a worker's recent tasks took. A worker prefetches no more than lasts it for the
-/// claim time: where tasks are long, or wait for each other, more gains nothing.
+/// How long a worker's recent tasks took. A worker claims no more tasks than fit into the claim
+/// time: if tasks are long, or wait for each other, more gains nothing.
 #[derive(Default)]
 struct Pace {
-    /// When it claimed last.
+    /// The time of its last claim.
     since: Duration,
-    /// What each took: at once if that is more than before, else by and by.
+    /// The time of a task: follows a longer one at once, and a shorter one gradually.
     recent: Option<Duration>,
 }
 
 impl Pace {
-    /// It has run so many since then.
+    /// It has run so many tasks since then.
     fn pause(&mut self, ran: u32, now: impl FnOnce() -> Duration) {
         if ran > 0 {
             let last = now().saturating_sub(self.since) / ran;
@@ -181,8 +179,8 @@ impl Pace {
         }
     }
 
-    /// How many tasks last for the `claim_time`: as those of another worker took `before`, as
-    /// long as it has run none; one, if nothing is known. Asked at each claim.
+    /// How many tasks fit into the `claim_time`; asked at each claim. While it has run none, it
+    /// uses what another worker measured `before`; one if nothing is known.
     fn most(&mut self, before: Option<Duration>, now: Duration, claim_time: Duration) -> u32 {
         self.since = now;
         self.recent = self.recent.or(before);
@@ -193,13 +191,13 @@ impl Pace {
     }
 }
 
-/// What a worker has from one task to the next.
+/// What a worker keeps between tasks.
 #[derive(Default)]
 struct Own {
     pace: Pace,
-    /// The last task, which is to be reported.
+    /// The last task, to be reported.
     ran: Option<Report>,
     kept: RunnerState,
-    /// When it has rested for long enough to leave; not known before it rests.
+    /// When it leaves, if it goes on resting; `None` before it rests.
     leaves: Option<Duration>,
 }
