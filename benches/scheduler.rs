@@ -1,11 +1,10 @@
-//! What the scheduler adds to a task: taken one at a time or several, submitted one
-//! at a time or many, and begun by a worker that rests.
+//! What the scheduler adds to a task: claimed one at a time or several, submitted one at a time or
+//! many, and begun by a worker that rests.
 //!
 //!     cargo bench --bench scheduler
 //!
-//! Two workers, each pinned to a processor by its first task; times are wall time by
-//! task. How to choose the claims: see `Builder::claims`, and the figures in
-//! `src/scheduler/books.rs`.
+//! Two workers, each pinned to a processor by its first task; times are wall time per task. How to
+//! choose the claims: see `Builder::claims`, and the figures in `src/scheduler/state.rs`.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -35,7 +34,7 @@ fn steps_per_microsecond() -> u64 {
     steps * 1_000 / runs.min().expect("some").max(1)
 }
 
-/// A scheduler of two workers that are there, and its caller.
+/// A scheduler whose two workers are running, and its caller.
 fn two_workers(claims: u32) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(2).claims(claims);
     let scheduler = builder.build().unwrap();
@@ -46,7 +45,7 @@ fn two_workers(claims: u32) -> (Scheduler, Caller) {
         let pin = move || {
             let mut set = CpuSet::new();
             set.set(processor);
-            // Where there is no second one it runs where it may.
+            // Without a second processor the worker runs anywhere.
             sched_setaffinity(None, &set).ok();
             meet.wait();
             Ok::<_, ()>(())
@@ -59,7 +58,7 @@ fn two_workers(claims: u32) -> (Scheduler, Caller) {
 
 const BACKLOG: u64 = 10_000;
 
-/// From the moment when a backlog may start until it is done.
+/// Times a backlog from the moment at which it may start until it is done.
 fn drain(c: &mut Criterion) {
     let microsecond = steps_per_microsecond();
     for (name, steps) in [("nothing", 0), ("1 us", microsecond)] {
@@ -155,8 +154,7 @@ fn submit(c: &mut Criterion) {
     group.finish();
 }
 
-/// From a submission until its task begins, the workers having had nothing to do
-/// for a while.
+/// Times a submission until its task begins, after the workers had nothing to do for a while.
 fn begin(c: &mut Criterion) {
     let mut group = c.benchmark_group("a worker begins after it had nothing to do");
     group.sample_size(20);

@@ -3,13 +3,12 @@
 //!
 //!     cargo bench --bench semaphore
 //!
-//! How to choose the bound: a smaller one lets waiters go on sooner, a larger one
-//! costs less where threads take turns. Pinned, with two threads and one permit
-//! held 1 us, 16 cost 1.06 times an exchange-and-yield loop, 64 1.00 and 256 0.99
-//! (medians of 60 runs of 1 ms): hence the default. Where threads outnumber
-//! processors, or permits are many, it made no difference beyond the noise.
-//! Threads are not pinned here, so that beside other jobs the rows held 1 us say
-//! little; `benches/versus` pins them.
+//! How to choose the bound: a smaller one lets waiters go on sooner, a larger one costs less if
+//! threads take turns. Pinned, with two threads and one permit held 1 us, 16 cost 1.06 times an
+//! exchange-and-yield loop, 64 1.00 and 256 0.99 (medians of 60 runs of 1 ms): hence the default.
+//! With more threads than processors, or many permits, it made no difference beyond the noise.
+//! Threads are not pinned here, so while other jobs run the rows held 1 us say little;
+//! `benches/versus` pins them.
 
 use std::hint::black_box;
 use std::sync::Barrier;

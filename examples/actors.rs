@@ -55,7 +55,7 @@ impl World {
     }
 
     fn handle(&self, me: usize, message: Message) {
-        // Nobody else holds it: a conversation has one turn at a time.
+        // No other thread holds it: a conversation has one turn at a time.
         let mut state = self.actors[me].state.try_lock().expect("one at a time");
         match message {
             Message::Rumour(passed) => {

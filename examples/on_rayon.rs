@@ -1,6 +1,6 @@
-//! Tasks on rayon's pool: the files of a build are compiled side by side, in tiers, and linked
-//! one at a time. What fails is tried again later; a ticker keeps the time, as no worker of a
-//! pool waits for it.
+//! Tasks on rayon's pool: the files of a build are compiled side by side, in tiers, and linked one
+//! at a time. A task that fails is tried again later; a ticker keeps the time, since no worker of a
+//! pool waits for a date.
 //!
 //! `cargo run --example on_rayon`
 

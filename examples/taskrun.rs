@@ -133,7 +133,7 @@ fn written(path: &Path, result: io::Result<()>) -> bool {
     result.is_ok()
 }
 
-/// Prints to standard output. A closed output is no error: its reader wants no more.
+/// Prints to standard output. A closed output is no error: its reader wants no more lines.
 fn print(text: &str) -> bool {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -145,7 +145,7 @@ fn print(text: &str) -> bool {
     }
 }
 
-/// One line on standard error; if that is closed, nobody can be told.
+/// One line on standard error; it is lost if that is closed.
 fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,6 +1,6 @@
 //! Tiers of work through a lock table, with real threads. Under one mutex each reader takes the
-//! next task and S on its tier, so that S is granted in the order of the list. Then it takes IX
-//! on the tier before, which waits until nobody holds S there any more.
+//! next task and S on its tier, so that S is granted in the order of the list. Then it takes IX on
+//! the tier before, which waits until no reader holds S there.
 //!
 //! ```text
 //! cargo run --release --example tier_locks

@@ -1,9 +1,8 @@
 //! Dialogs: two endpoints that talk, each through a queue of its own side.
 //!
-//! What one endpoint sends waits in the other's queue, in a group, like any
-//! message: readers receive it in a turn, in the order in which it was sent,
-//! and complete it. Each [`Received`] event says which [endpoint] it came to,
-//! so that the answer goes back on the dialog that asked.
+//! What one endpoint sends waits in the other's queue, in a group, like any message: readers
+//! receive it in a turn, in the order in which it was sent, and complete it. Each [`Received`]
+//! event names the [endpoint] that receives it, so the answer goes back on the same dialog.
 //!
 //! ```
 //! use conversant::dialog::{Dialogs, Event, Received};
@@ -19,7 +18,7 @@
 //! dialog.send(20)?;
 //! dialog.send(21)?;
 //!
-//! // A reader of the back end, that knows no dialog.
+//! // A reader of the back end. It need not know the dialog.
 //! while let Ok(mut turn) = back.try_receive() {
 //!     while let Some(delivery) = turn.next() {
 //!         if let Event::Message(number) = delivery.event {
@@ -38,7 +37,7 @@
 //! assert_eq!(answers, [Event::Message(40), Event::Message(42)]);
 //!
 //! dialog.end()?;
-//! // The back end sees the end, and lets go of it: nothing is left. In a task:
+//! // The back end receives the end and drops it. Then nothing is left. In a task:
 //! # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 //! # runtime.block_on(async {
 //! let mut turn = back.receive().await?;
@@ -53,29 +52,28 @@
 //!
 //! # How a dialog ends
 //!
-//! Each side ends once, in one of two ways. From then on it sends nothing, nothing
-//! is sent to it, and all that waits for it is dropped. What is in flight can be
-//! completed; given back, it is dropped. An event that its reader sends into a queue
-//! again may outlast its side.
+//! Each side ends once, in one of two ways. After that it sends nothing, nothing can be sent to it,
+//! and all events that wait for it are dropped. Its deliveries in flight can be completed; those
+//! that are given back are dropped. An event that its reader sends into a queue again may outlast
+//! its side.
 //!
 //! | way | what the peer sees |
 //! |---|---|
 //! | [`end`](EndpointRef::end) | all that was sent to it, and then [`Event::End`] |
 //! | [`end_with`](EndpointRef::end_with) | [`Event::Error`], before all that waits for it; what waits can be received after that |
 //!
-//! Dropping an [`Endpoint`] is the first: what was said has been said, and the
-//! peer hears that nothing follows. While the thread is panicking it is an error
-//! with the code [`Fault::GONE`], because then what was said may be half of it.
+//! Dropping an [`Endpoint`] ends its side like `end`: the peer receives all that was sent, and then
+//! the end. If the thread is panicking, the drop ends the side with an error of the code
+//! [`Fault::GONE`], because it may not have sent everything.
 //!
-//! The side that is told of the other's end can still receive what was sent to
-//! it, and its timers, but cannot send. It has ended itself when it says so, or
-//! when the event of the end or error is dropped: [`complete`] hands that out,
-//! and who holds it holds the side open. So a reader that takes no notice of
-//! ends leaks nothing, and neither does a queue that is dropped.
+//! A side whose peer has ended can still receive what was sent to it, and its timers, but it cannot
+//! send. It ends in one of the same two ways, or when the event of the peer's end or error is
+//! dropped. [`complete`] returns that event; the side stays open until the caller drops it. So a
+//! reader that ignores ends leaks nothing, and neither does a queue that is dropped.
 //!
-//! When both sides have ended nothing of the dialog is left but what is in
-//! flight; [`Dialogs::len`] does not count it, and a group of its own goes with
-//! its last delivery.
+//! When both sides have ended, only the deliveries in flight are left of the dialog.
+//! [`Dialogs::len`] no longer counts the dialog. A group that was made for one side ends with its
+//! last delivery.
 //!
 //! [`complete`]: crate::queue::Delivery::complete
 //!
@@ -87,40 +85,37 @@
 //! - Its queue is dropped: its side has ended with an error of the code
 //!   [`Fault::GONE`], which this side receives.
 //!
-//! An [`EndpointRef`] outlives its dialog, and then gives errors; it never
-//! names another dialog.
+//! An [`EndpointRef`] outlives its dialog. Its methods then return errors; it never names another
+//! dialog.
 //!
 //! # Order and limits
 //!
-//! Events of one side are in its group in the order in which they were sent,
-//! but for errors, which come before all others of their group; several errors
-//! in a group that dialogs share keep their order. What was received before an
-//! error came, and is given back, follows it. An error is in tier 0 of its
-//! lane, whatever the group's last tier. Ends, errors and timers do not ask for
-//! the queue's capacity, so that it can be exceeded by them: for each side by
-//! one end or error, and the timers that wait.
+//! The events of one side are in its group in the order in which they were sent, except errors,
+//! which come before all other events of their group. Several errors in a group that dialogs share
+//! keep their order. If an event was received before an error came, and is given back, it follows
+//! the error. An error is in tier 0 of its lane, regardless of the group's last tier. Ends, errors
+//! and timers need no room, so they can exceed the queue's capacity: for each side by one end or
+//! error, and by the timers that wait.
 //!
 //! # Memory ordering
 //!
-//! That of the queue: what was done before an event was sent is seen by whoever
-//! receives it.
+//! As in the queue: what happened before an event was sent is visible to the receiver of the event.
 //!
 //! # Panics and re-entry
 //!
-//! No code of the user's runs under a lock of a dialog: messages are dropped,
-//! and wakers woken, after it, and may call dialogs and queues. A waker that
-//! panics stops nobody. If the drop of a message panics, what the call was for is
-//! done, and the panic goes on.
+//! No user code runs under a lock of a dialog: messages are dropped and wakers woken after the lock
+//! is released, and may call dialogs and queues. A waker that panics stops nobody. If the drop of a
+//! message panics, the call does its work first, and then the panic continues.
 //!
 //! # Cost
 //!
-//! A send takes the lock of its dialog, which nobody else wants, and is a send
-//! of the queue. Ends and timers are events of the queue each. An end costs the
-//! same whatever waits in its side's group for others. Where something waits for
-//! the side too, it looks at all that waits in the group, under the queue's policy
-//! lock; what stays is moved to another place the first time. Where several
-//! deliveries of a group are out at once, or several senders meet, or a send was
-//! refused, it may do so for nothing.
+//! A send takes the lock of its dialog, which no other dialog uses, and is a send of the queue.
+//! Ends, errors and timers take the queue's policy lock. If nothing waits for the ending side, the
+//! cost of an end does not depend on what waits in its group for other sides. Otherwise the end
+//! looks at every message that waits in the group, under the policy lock; the first time, it moves
+//! the messages that stay to another place. The end may do this although nothing waits for its
+//! side, if several deliveries of a group are out at once, several senders meet, or a send was
+//! refused.
 
 mod endpoint;
 mod event;
@@ -137,7 +132,7 @@ mod tests;
 
 use std::time::Duration;
 
-// As in the queue's observers: shared ownership and no more.
+// As for the queue's observers: only for shared ownership.
 use crate::due::{Dates, Timed};
 use crate::shown::shows;
 use crate::sync::{Ordering, WakeArc as Arc};
@@ -159,7 +154,7 @@ pub struct Dialogs<M: Send + 'static> {
 }
 
 impl<M: Send + 'static> Dialogs<M> {
-    /// None yet, at time 0.
+    /// No dialogs yet, at time 0.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -167,12 +162,11 @@ impl<M: Send + 'static> Dialogs<M> {
         }
     }
 
-    /// A dialog between a side here and one there, each in a group of its own
-    /// or in a [related](SideGroup) one.
+    /// Begins a dialog. Each side has a group of its own, or is in a [related](SideGroup) one.
     ///
-    /// What this returns owns the near side. Nobody owns the far one: its
-    /// readers speak for it, through the events that they receive, and when
-    /// they let go of the end or error it has ended too.
+    /// The result owns the near side. Nobody owns the far side: its readers act for it through the
+    /// events that they receive. When they drop the peer's end or error, the far side has ended
+    /// too.
     ///
     /// # Errors
     ///
@@ -205,11 +199,11 @@ impl<M: Send + 'static> Dialogs<M> {
         Ok((near, Endpoint::own(far)))
     }
 
-    /// Tells the time, since an origin of the caller's choice; each endpoint
-    /// whose [timer](EndpointRef::set_timer) is due receives an
-    /// [`Event::Timer`]. Gives the time at which to call it again; nothing if
-    /// no timer is set. An earlier time than the last changes nothing. A
-    /// [`Ticker`](crate::ticker::Ticker) does it by itself.
+    /// Tells the time, counted from an origin of the caller's choice.
+    ///
+    /// Each endpoint whose [timer](EndpointRef::set_timer) is due receives an [`Event::Timer`].
+    /// Returns the time at which to call this again, or `None` if no timer is set. A time before
+    /// the last one changes nothing. A [`Ticker`](crate::ticker::Ticker) makes these calls.
     ///
     /// ```
     /// use conversant::dialog::{Dialogs, Event};

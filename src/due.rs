@@ -1,16 +1,16 @@
-//! When the next date comes, and who waits for an earlier one.
+//! The next date of a thing, and waits for an earlier one.
 //!
-//! A queue with back-off, a job queue, dialogs and a scheduler on a pool do what is due
-//! when they are told the time ([`Timed::advance`]). Whoever tells it sleeps until the
-//! next date, and must be woken when an earlier one is set: [`Timed::next_due`].
+//! A queue with back-off, a job queue, dialogs and a scheduler on a pool do what is due when they
+//! are told the time ([`Timed::advance`]). The thread or task that tells the time sleeps until the
+//! next date, and must be woken when an earlier one is set ([`Timed::next_due`]).
 //! [`Ticker`](crate::ticker::Ticker) does both.
 //!
-//! One scale: the time that is told, the next date and what a waiter knows count from one
-//! origin, that of whoever tells the time.
+//! All times count from one origin: the time that is told, the next date, and the date that a
+//! waiter knows. The caller of `advance` chooses it.
 //!
-//! Protocol: [`Dates`] stand beside the timers, under the same lock. Their owner tells them
-//! the next date whenever it sets one. That a date went they may learn late: who begins to
-//! wait looks for the next one itself.
+//! Protocol: [`Dates`] are kept next to the timers, under the same lock. Their owner gives them the
+//! next date whenever it sets one. They may learn late that a date is gone: a new waiter reads the
+//! next date itself.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -19,24 +19,27 @@ use crate::shown::shows;
 use crate::sync::WakeArc as Arc;
 use crate::wait::{ClonedWaker, Op, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
-/// Who waits for an earlier date, and the next one that is known.
+/// The waits for an earlier date, and the next date that is known.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Dates {
     last: Option<Duration>,
     waiters: Waiters<()>,
-    /// From which a ticker counts, if there is or was one.
+    /// The origin of the ticker's times, if there is or was a ticker.
     origin: Option<Instant>,
     /// How many tickers there are.
     tickers: u32,
 }
 
 impl Dates {
-    /// A ticker begins, and counts from then.
+    /// A ticker begins. Returns the origin of its times: the earliest of all tickers so far, since
+    /// with a later one time would stand still.
     #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn begin(&mut self, origin: Instant) {
+    pub(crate) fn begin(&mut self, origin: Instant) -> Instant {
+        let origin = self.origin.map_or(origin, |first| first.min(origin));
         self.origin = Some(origin);
         self.tickers += 1;
+        origin
     }
 
     /// A ticker has ended.
@@ -51,21 +54,21 @@ impl Dates {
         self.tickers > 0
     }
 
-    /// The time, if a ticker keeps it: what happens between two calls of `advance` is
-    /// dated by this.
+    /// The time, if a ticker keeps it or did so. It dates what happens between two calls of
+    /// `advance`.
     #[inline]
     pub(crate) fn now(&self) -> Option<Duration> {
         self.origin.map(|origin| origin.elapsed())
     }
 
-    /// Whether somebody waits for an earlier date.
+    /// Whether a wait for an earlier date is queued.
     #[inline]
     #[cfg(feature = "jobs")]
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiters.is_empty()
     }
 
-    /// The next date is what `next` says, which is asked if somebody waits.
+    /// Updates the next date to what `next` returns; calls it only if there are waiters.
     #[inline]
     pub(crate) fn update(
         &mut self,
@@ -89,19 +92,20 @@ fn is_earlier(next: Option<Duration>, than: Option<Duration>) -> bool {
     next.is_some_and(|next| than.is_none_or(|than| next < than))
 }
 
-/// What is to be told the time. It cannot be implemented outside this crate.
+/// A thing that is told the time. It cannot be implemented outside this crate.
 pub trait Timed: sealed::Sealed {
     /// Tells the time, since an origin of the caller's choice, and does what is due.
-    /// Gives the next date, if there is one, from the same origin. An earlier time than the
-    /// last changes nothing.
+    ///
+    /// Returns the next date, if there is one, from the same origin. A time before the last one
+    /// changes nothing.
     fn advance(&self, now: Duration) -> Option<Duration>;
 
-    /// With the lock of the timers held.
+    /// Calls `f` with the next date, while the lock of the timers is held.
     #[doc(hidden)]
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates));
 
-    /// Waits until the next date is earlier than `known`, and gives it; `None` is never.
-    /// Any number may wait.
+    /// Waits until the next date is earlier than `known`, and returns it; `None` means never. Any
+    /// number of threads and tasks may wait.
     ///
     /// Cancel safe.
     fn next_due(&self, known: Option<Duration>) -> Wait<NextDue<'_, Self>>

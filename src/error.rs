@@ -2,37 +2,38 @@
 
 use crate::shown::error_says;
 
-/// What was asked for is closed: nothing more goes in, or comes out.
+/// The object is closed: nothing more goes in, or comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// The time was up before what was waited for came.
+/// The time was up before the wait was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedOut;
 
-/// The handle or name is of something that has ended.
+/// The thing that the handle or name refers to has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale;
 
-/// Nothing could go on: every running task was blocked in an untimed wait of its
-/// own scheduler and none could start, so the newest such wait gave up.
+/// Nothing could go on, so the newest untimed wait gave up.
 ///
-/// Each scheduler looks at its own tasks only: two schedulers whose tasks wait for
-/// each other hang, and no wait of theirs gives this error. Where that can happen
-/// wait with a limit: [`wait_timeout`](crate::wait::Wait::wait_timeout) ends.
+/// Every running task was blocked in an untimed wait of its own scheduler, and none could start.
+///
+/// Each scheduler looks at its own tasks only. If tasks of two schedulers wait for each other, they
+/// hang, and none of their waits gives this error. Where that can happen use
+/// [`wait_timeout`](crate::wait::Wait::wait_timeout), which ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalled;
 
 /// A number outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
-    /// What the number is for.
+    /// What the number stands for.
     pub what: &'static str,
     /// The number.
     pub asked: u32,
-    /// The least that is allowed.
+    /// The smallest number that is allowed.
     pub least: u32,
-    /// The most that is allowed.
+    /// The largest number that is allowed.
     pub most: u32,
 }
 
@@ -55,8 +56,9 @@ impl OutOfRange {
     }
 }
 
-/// A tier below that of the group's last message, while something of the group
-/// is outstanding: it could wait for itself.
+/// The tier is below that of the group's last message, while the group has outstanding work.
+///
+/// The group could wait for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierGoesDown {
     /// The tier of the group's last message.

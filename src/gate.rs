@@ -91,6 +91,26 @@ pub use self::snapshot::{Counts, Snapshot};
 /// last.enter().wait();
 /// ```
 ///
+/// For work without an end, count the tiers up. Here each restart waits for the requests before it,
+/// and the requests after it wait for the restart:
+///
+/// ```
+/// # use conversant::gate::TierGate;
+/// use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+///
+/// let (gate, restarts) = (TierGate::new(), AtomicU32::new(0));
+/// let request = || gate.join(2 * restarts.load(SeqCst));
+/// let mut before = request();
+/// assert!(before.try_enter());
+/// let mut restart = gate.join(2 * restarts.fetch_add(1, SeqCst) + 1);
+/// let mut after = request();
+/// assert!(!restart.try_enter() && !after.try_enter());
+/// drop(before);
+/// assert!(restart.try_enter() && !after.try_enter());
+/// drop(restart);
+/// assert!(after.try_enter());
+/// ```
+///
 /// # Cost
 ///
 /// Joining, entering and leaving the open tier is one compare-and-swap of one word each. The last

@@ -1,9 +1,9 @@
 //! One group: its messages and its phase, under a lock of its own.
 //!
-//! State: the phase, the flags of everything rare, and the messages. Those that
-//! were sent in the plain way follow one another by number, in a `fifo`: the first in
-//! the group itself if it is small, the rest in blocks. The others are *odd*: they
-//! stand in a tree, each with its number, tier and attempts.
+//! State: the phase, the flags of everything rare, and the messages. Messages sent in the plain way
+//! have consecutive numbers and are in a `fifo`: the first one in the group itself if it is small,
+//! the rest in blocks. The other messages are *odd*: they are in a tree, each with its number, tier
+//! and attempts.
 //!
 //! ```text
 //!            send                 claim               end of turn
@@ -14,18 +14,18 @@
 //!                                                                 Blocked
 //! ```
 //!
-//! A Ready group stands in its lane's line, is on its way there, or was claimed
-//! by a reader that is about to begin its turn.
+//! A Ready group is in its lane's ready queue, is on its way there, or was claimed by a reader that
+//! is about to begin its turn.
 //!
 //! Invariants, under the group's lock:
-//! 1. `first` is there if a plain message is; their numbers begin at `next`.
+//! 1. If there is a plain message, the fifo has the first; their numbers begin at `next`.
 //! 2. [`ODD`] is set exactly if an odd message waits.
 //! 3. `waiting` is the number of messages that wait.
-//! 4. Flags other than [`ODD`], [`BUMPED`], [`BARE`], `FULL` and `FAR` are set and cleared
-//!    under the queue's policy lock as well.
+//! 4. Flags other than [`ODD`], [`BUMPED`], [`BARE`], `FULL` and `FAR` are set and cleared only
+//!    while the queue's policy lock is held as well.
 //!
-//! Memory ordering: the lock publishes all of it. `waiting` is also read
-//! without the lock, as a hint.
+//! Memory ordering: the lock publishes all of this. `waiting` is also read without the lock, as a
+//! hint.
 
 mod block;
 mod bounds;
@@ -63,18 +63,18 @@ pub(crate) use odd::{Reach, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
 pub(crate) use reference::{GroupRef, Groups, Names};
 
-/// Where a group is.
+/// The phase of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing waits, and no turn is live.
     Idle,
-    /// It stands in line, or a reader is about to begin its turn.
+    /// It is in its lane's ready queue, or a reader is about to begin its turn.
     Ready,
-    /// A turn is live, or somebody looks at its first message.
+    /// A turn is live, or its first message is being peeked at.
     Held,
-    /// Something waits, and a limit or a flag keeps it out of line.
+    /// Something waits, and a limit or a flag keeps the group out of the ready queue.
     Blocked,
-    /// It is gone. Only who keeps groups by key can still see it.
+    /// It is gone. Only code that keeps groups by key can still see it.
     Ended,
 }
 
@@ -83,14 +83,14 @@ pub(crate) enum Phase {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct GroupKey(pub(crate) Key);
 
-/// A group: one cache line, where its messages are small.
+/// A group: one cache line, if its messages are small.
 #[repr(align(64))]
 pub(crate) struct Group<T> {
-    /// Marked in a queue with a capacity. Its note is how many wait: invariant 3.
+    /// The lock is marked if the queue has a capacity. Its note is how many wait: invariant 3.
     mailbox: Lock<Mailbox<T>>,
 }
 
-/// What a group's lock protects. Its small parts fill the line up behind the fifo.
+/// What a group's lock protects. Its small parts fill the cache line behind the fifo.
 #[repr(C)]
 pub(crate) struct Mailbox<T> {
     plain: Fifo<T>,
@@ -99,16 +99,16 @@ pub(crate) struct Mailbox<T> {
     pub(crate) lane: LaneLevel,
     /// Counted references.
     refs: u32,
-    /// The number of the first plain message, its lower half: the first of all
-    /// has 1.
+    /// The number of the first plain message, its lower half. The first message of all has number
+    /// 1.
     next: u32,
-    /// When it became ready.
+    /// When the group became ready.
     pub(crate) ticket: u64,
     rare: Option<Box<Rare<T>>>,
 }
 
 impl<T> Group<T> {
-    /// `limited`: its queue has a capacity.
+    /// `limited`: whether its queue has a capacity.
     pub(crate) fn new(mailbox: Mailbox<T>, limited: bool) -> Self {
         let mailbox = Lock::marked(mailbox, limited);
         Self { mailbox }
@@ -125,23 +125,23 @@ impl<T> Group<T> {
         self.mailbox.lock()
     }
 
-    /// How many wait. Exact under the lock, else a hint.
+    /// How many messages wait. Exact under the lock, else a hint.
     #[inline]
     pub(crate) fn waiting(&self) -> u32 {
         self.mailbox.note()
     }
 
-    /// How many wait, exactly.
+    /// How many messages wait, exactly.
     pub(crate) fn waiting_exactly(&self) -> usize {
         let _mailbox = self.lock();
         self.waiting() as usize
     }
 
-    /// So many more wait. Under the lock.
+    /// Counts `more` waiting messages. The caller holds the lock.
     ///
     /// # Panics
     ///
-    /// If that are 2^32; nothing has changed.
+    /// If the count would reach 2^32; then nothing has changed.
     #[inline]
     pub(crate) fn add_waiting(&self, more: usize) {
         let (waiting, wraps) = self.waiting().overflowing_add(more as u32);
@@ -150,24 +150,24 @@ impl<T> Group<T> {
         self.mailbox.set_note(waiting);
     }
 
-    /// So many fewer wait. Under the lock.
+    /// Counts `fewer` waiting messages less. The caller holds the lock.
     #[inline]
     pub(crate) fn remove_waiting(&self, fewer: u32) {
         self.mailbox.set_note(self.waiting() - fewer);
     }
 
-    /// Puts a message last.
+    /// Appends a message.
     #[inline]
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
         self.add_waiting(1);
         mailbox.plain.push(message);
     }
 
-    /// Puts messages last.
+    /// Appends messages.
     ///
     /// # Panics
     ///
-    /// As [`add_waiting`](Self::add_waiting); nothing has changed.
+    /// As [`add_waiting`](Self::add_waiting); then nothing has changed.
     pub(crate) fn append_all(&self, mailbox: &mut Mailbox<T>, messages: Vec<T>) {
         self.add_waiting(messages.len());
         mailbox.plain.push_all(messages);
@@ -186,7 +186,7 @@ impl<T> Group<T> {
         Some(taken)
     }
 
-    /// Takes out messages that follow this one without a gap and have not failed, up to so many.
+    /// Takes out up to `most` messages that follow `first` without a gap and have not failed.
     pub(crate) fn take_behind<U>(
         &self,
         mailbox: &mut Mailbox<T>,
@@ -210,7 +210,7 @@ impl<T> Group<T> {
         out
     }
 
-    /// A message that was taken out goes back to its place: in front, or in between.
+    /// Puts a message that was taken out back to its place: in front, or in between.
     pub(crate) fn put_back(&self, mailbox: &mut Mailbox<T>, taken: Taken<T>) {
         self.add_waiting(1);
         let before = mailbox.number() - 1;
@@ -225,7 +225,7 @@ impl<T> Group<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// With one pin.
+    /// A mailbox with one pin.
     pub(crate) fn new(lane: LaneKey, limit: Limit, level: u8, flags: Flags) -> Self {
         let mut mailbox = Self {
             phase: Phase::Idle,
@@ -243,20 +243,20 @@ impl<T> Mailbox<T> {
         mailbox
     }
 
-    /// Whether a unit of its limit is free for a turn.
+    /// Whether a unit of the group's limit is free for a turn.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.flags & FULL == 0
     }
 
-    /// Whether it stands in line by its level if it has work, but for flags that
-    /// are not harmless.
+    /// Whether the group, if it has work, is in the ready queue at its own level. Flags that are
+    /// not harmless are not looked at.
     #[inline]
     pub(crate) fn stands_plainly(&self) -> bool {
         self.flags & (FULL | BUMPED) == 0
     }
 
-    /// Whether no flag but `these` asks for more than the plain step.
+    /// Whether no flag but `these` and harmless ones is set: the plain step may be taken.
     #[inline]
     pub(crate) fn is_plain_but(&self, these: Flags) -> bool {
         self.flags & !(HARMLESS | these) == 0
@@ -266,7 +266,7 @@ impl<T> Mailbox<T> {
         self.rare.as_ref().map_or(Limit::SERIAL, |rare| rare.limit)
     }
 
-    /// Units of detached deliveries.
+    /// Units in use by detached deliveries.
     pub(crate) fn detached(&self) -> u32 {
         self.rare.as_ref().map_or(0, |rare| rare.detached)
     }
@@ -280,12 +280,12 @@ impl<T> Mailbox<T> {
         self.flags = self.flags & !FULL | if full { FULL } else { 0 };
     }
 
-    /// Whether its turn may take what waits, but for caps and tiers.
+    /// Whether its turn may take what waits, apart from caps and tiers.
     pub(crate) fn may_take(&self) -> bool {
         self.flags & SUSPENDED == 0 && self.has_room()
     }
 
-    /// Units in use: by its turn and by detached deliveries.
+    /// Units in use, by its turn and by detached deliveries.
     pub(crate) fn units(&self, claimed: bool) -> u32 {
         let held = self.phase == Phase::Held && self.flags & (BARE | PEEKED) == 0;
         self.detached() + u32::from(held || claimed)
@@ -295,28 +295,28 @@ impl<T> Mailbox<T> {
         self.rare.get_or_insert_with(|| Box::new(Rare::NONE))
     }
 
-    /// What the embedder knows it by, 0 if nothing was said.
+    /// The embedder's tag for it, 0 if it has none.
     pub(crate) fn tag(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.tag)
     }
 
-    /// The level it is bumped to, and when.
+    /// The level that the group is bumped to, and when.
     pub(crate) fn bump(&self) -> Option<(u8, u64)> {
         let rare = self.rare.as_ref()?;
         (self.flags & BUMPED != 0).then_some(rare.bump)
     }
 
-    /// Whether a bump to this level changes something.
+    /// Whether a bump to this level changes anything.
     pub(crate) fn takes_bump(&self, level: u8) -> bool {
         self.phase != Phase::Ended && self.bump().is_none_or(|(old, _)| old != level)
     }
 
-    /// Where it stands in line, if it does.
+    /// Its position in the ready queue, if it is there.
     pub(crate) fn position(&self) -> Position {
         Position::new(self.lane.level(), self.ticket, self.bump())
     }
 
-    /// The tier that it counts in.
+    /// The tier in which the group counts.
     pub(crate) fn counted(&self) -> Option<u32> {
         self.rare.as_ref()?.counted
     }
@@ -358,7 +358,7 @@ impl<T> Mailbox<T> {
         Some(Taken::plain(number, message))
     }
 
-    /// The number of the first plain message, of which the lower half was taken.
+    /// The number of the first plain message, after the lower half was advanced.
     #[cold]
     #[inline(never)]
     fn take_far_number(&mut self) -> u64 {
@@ -368,14 +368,14 @@ impl<T> Mailbox<T> {
         number
     }
 
-    /// Nothing waits, and its turn is over: gives back what a burst has left.
+    /// Nothing waits, and the group's turn is over: gives back memory that a burst has left.
     #[inline]
     pub(crate) fn rest_idle(&mut self) {
         self.phase = Phase::Idle;
         self.plain.shrink();
     }
 
-    /// Whether it has no block of what is rare, which [`close_up`](Self::close_up) gives up.
+    /// Whether it has no block of rare state, which [`close_up`](Self::close_up) gives up.
     #[inline]
     pub(crate) fn is_closed_up(&self) -> bool {
         self.rare.is_none()

@@ -97,6 +97,10 @@
 //! shutdown is O(log n) per job; of the blocked jobs, only those of the same group count. The next
 //! claim puts all jobs in order that have become due. When the last job of a tenant or group is
 //! gone nothing of it is left, unless a handle keeps it or something was set for it.
+//!
+//! A key that is not smaller than those before it costs least. Any other one is searched for in a
+//! binary tree, where each step may miss the cache: with random keys a push takes some 4 times as
+//! long among 1,000 jobs, and 20 times among a million.
 
 mod body;
 mod builder;

@@ -154,11 +154,12 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 }
 
 impl<K, T, S> Keyed<K, T, S> {
-    /// Sets how many groups may be kept before idle ones are forgotten, all at once; 1,024 by
-    /// default, and always twice as many as were busy when idle ones were last forgotten. All
-    /// `Keyed` of one queue share the sum of their bounds. A kept group costs some 70 bytes
-    /// besides its place in the map; making one costs several times a send. If keys come back,
-    /// set this to the number of keys.
+    /// Sets how many groups may be kept, 1,024 by default. When there are more, all idle ones are
+    /// forgotten. If more than half as many are busy then, twice their number may be kept until the
+    /// next time. All `Keyed` of one queue share the sum of their bounds.
+    ///
+    /// A kept group costs some 70 bytes besides its place in the map; making one costs several
+    /// times a send. If keys come back, set this to the number of keys.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
         // The queue sums the bounds of all its `Keyed`.

@@ -1,17 +1,17 @@
-//! Who is next: lanes that take turns, each with its groups in line.
+//! Which group is next: lanes that take turns, each with a queue of ready groups.
 //!
-//! The decision core of a [queue](crate::queue): plain data without messages,
-//! without locks. It hears of a group when that has work and room, when its
-//! turn begins, and when a unit of a lane's cap or a tier comes back.
+//! The decision core of a [queue](crate::queue): plain data without messages and without locks. It
+//! is told when a group has work and room, when its turn begins, and when a unit of a lane's cap or
+//! a tier comes back.
 //!
-//! State: lanes by index, the eligible ones linked in a ring; in each lane the
-//! line of the open tier, and those of other tiers parked.
+//! State: lanes by index, the eligible ones linked in a ring. Each lane has the ready queue of the
+//! open tier; the ready queues of other tiers are parked.
 //!
-//! Invariants, at the end of each event, which is when [`Lanes::update`] was
-//! called for each lane that it touched:
-//! 1. A lane is in the ring if and only if somebody stands in the line of its
-//!    open tier, the tier does not drain, and the cap has room.
-//! 2. `line` is that of the open tier, if one is open; no parked line is empty.
+//! Invariants, at the end of each event, when [`Lanes::update`] was called for each lane that the
+//! event changed:
+//! 1. A lane is in the ring if and only if the ready queue of its open tier has a group, the tier
+//!    does not drain, and the cap has room.
+//! 2. `ready` is the queue of the open tier, if a tier is open; no parked queue is empty.
 //!
 //! Source: weighted round robin as in Katevenis et al., 1991; the bound on
 //! overtaking is proven in `docs/fairness.md`.
@@ -34,24 +34,24 @@ use tiered::Tiered;
 
 pub use lane_level::{LaneKey, LaneLevel};
 
-/// A lane, as its owner may see it. One line has what each turn changes.
+/// A lane, as its owner sees it. One cache line has what each turn changes.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lane<G> {
     ready: ReadyQueue<G>,
     pub(crate) cap: Limit,
-    /// It has, or had, a cap: units are counted.
+    /// Whether it has, or had, a cap: then units are counted.
     pub(crate) counts: bool,
     /// Units in use, if they are counted.
     pub(crate) in_use: u32,
     /// How many times in a row the oldest group was overtaken.
     overtaken: u32,
     pub(crate) link: Link,
-    /// Its groups, and its handle while that is there: without one it goes.
+    /// One for each of its groups and one for its handle. Without pins the lane is removed.
     pub(crate) pins: u32,
-    /// Of its groups, by the owner: the first of a list, or the lowest index.
+    /// For the owner: the first of a list of its groups, or the lowest index of one.
     pub(crate) first_group: u32,
-    /// Its handle is gone.
+    /// Whether its handle is gone.
     pub(crate) ending: bool,
     tiered: Option<Box<Tiered<G>>>,
 }
@@ -79,8 +79,8 @@ impl<G: ReadyItem> Lane<G> {
         !is_shut && !self.is_spent()
     }
 
-    /// Whether nobody stands in line, or the cap has no room. Where no units are
-    /// counted there is no cap.
+    /// Whether no group is ready, or the cap has no room. A lane that does not count units has no
+    /// cap.
     #[inline]
     fn is_spent(&self) -> bool {
         self.ready.is_empty() || self.counts && !self.has_room()
@@ -100,7 +100,7 @@ impl<G: ReadyItem> Lane<G> {
         }
     }
 
-    /// The line of a tier, if there is one.
+    /// The ready queue of a tier, if there is one.
     fn ready_of(&mut self, tier: u32) -> Option<&mut ReadyQueue<G>> {
         match &mut self.tiered {
             Some(tiered) if tiered.front != tier => tiered.parked.get_mut(&tier),
@@ -116,22 +116,22 @@ impl<G: ReadyItem> Lane<G> {
     }
 }
 
-/// Lanes and who stands in them. See the [module](self). What each turn changes comes first,
-/// for the line of the lock that it is under.
+/// Lanes and their ready groups; see the [module](self). The fields that each turn changes come
+/// first, to be on the cache line of the lock that protects them.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lanes<G> {
     lanes: Vec<Option<Box<Lane<G>>>>,
     ring: Ring,
-    /// Turns that ever began.
+    /// How many turns ever began.
     pub(crate) begun: u64,
     bypass: Bypass,
-    /// Indices without a lane.
+    /// Indices that no lane has.
     free: Vec<u32>,
 }
 
 impl<G: ReadyItem> Lanes<G> {
-    /// No lane.
+    /// No lanes.
     pub fn new(bypass: Bypass) -> Self {
         Self {
             lanes: Vec::new(),
@@ -142,8 +142,7 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// A lane that takes up to `weight` turns in a row, with at most `cap`
-    /// units in use.
+    /// Adds a lane that takes up to `weight` turns in a row, with at most `cap` units in use.
     pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let lane = Some(Box::new(Lane::new(weight, cap.checked("limit")?)));
@@ -156,18 +155,18 @@ impl<G: ReadyItem> Lanes<G> {
         Ok(LaneKey(index))
     }
 
-    /// The handle is gone: the lane goes with its last group, or now. Whether it has gone.
+    /// The handle is gone. The lane goes with its last group, or now: returns whether it went.
     pub fn end_lane(&mut self, lane: LaneKey) -> bool {
         self.lane_mut(lane.0).ending = true;
         self.remove_group(lane)
     }
 
-    /// One more group in a lane.
+    /// Counts another group of a lane.
     pub fn add_group(&mut self, lane: LaneKey) {
         self.lane_mut(lane.0).pins += 1;
     }
 
-    /// A group that stands nowhere is gone. The lane goes with the last: whether it has gone.
+    /// A group that is not ready is gone. The lane goes with its last pin: returns whether it went.
     pub fn remove_group(&mut self, lane: LaneKey) -> bool {
         let l = self.lane_mut(lane.0);
         l.pins -= 1;
@@ -194,7 +193,7 @@ impl<G: ReadyItem> Lanes<G> {
         self.ring.len() == u32::from(self.lane(lane).link.is_member())
     }
 
-    /// The lanes in the ring, if these are two.
+    /// The lanes in the ring, if there are exactly two.
     #[inline]
     pub fn pair(&self) -> Option<(LaneKey, LaneKey)> {
         let mut ring = self.ring.iter(&self.lanes).map(LaneKey);
@@ -214,7 +213,7 @@ impl<G: ReadyItem> Lanes<G> {
         !self.ring.is_empty()
     }
 
-    /// How many turns could begin now; counts no further than `most`.
+    /// How many turns could begin now. Counts no further than `most`.
     pub fn eligible(&self, most: usize) -> usize {
         let mut sum = 0;
         for lane in self.ring.iter(&self.lanes) {
@@ -227,8 +226,8 @@ impl<G: ReadyItem> Lanes<G> {
         sum
     }
 
-    /// Groups join the line of tier 0, each at the end of its standing level:
-    /// their tickets are higher than all before. Settles the lane.
+    /// Adds groups to the ready queue of tier 0, each at the end of its own level: their tickets
+    /// are higher than all before. Updates the lane.
     #[inline]
     pub fn push_run(&mut self, lane: u32, entries: &mut [Entry<G>]) {
         let l = self.lane_mut(lane);
@@ -242,8 +241,8 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// As [`push_run`](Self::push_run) in a lane without cap or tiers, where
-    /// all have the same level: moves nothing into an empty line.
+    /// As [`push_run`](Self::push_run), if all have the same level and the lane has no cap or
+    /// tiers. Moves no entry if the ready queue is empty.
     #[inline]
     pub fn push_all(&mut self, lane: u32, entries: &mut Vec<Entry<G>>) {
         let l = self.lane_mut(lane);
@@ -253,18 +252,18 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// The line of a tier, for a group to join. To be updated.
+    /// The ready queue of a tier, to add a group. The caller then updates the lane.
     pub fn ready(&mut self, lane: u32, tier: u32) -> &mut ReadyQueue<G> {
         self.lane_mut(lane).line_or_new(tier)
     }
 
-    /// Whether a group of this tier stands there.
+    /// Whether a group of this tier is at this position.
     pub fn contains(&mut self, lane: u32, tier: u32, position: Position) -> bool {
         let ready = self.lane_mut(lane).ready_of(tier);
         ready.is_some_and(|ready| ready.contains(position))
     }
 
-    /// Takes a group out of line. To be updated.
+    /// Removes a group from the ready queue. The caller then updates the lane.
     pub fn remove(&mut self, lane: u32, tier: u32, position: Position) -> Option<G> {
         let lane = self.lane_mut(lane);
         let ready = lane.ready_of(tier)?;
@@ -277,7 +276,7 @@ impl<G: ReadyItem> Lanes<G> {
         Some(group)
     }
 
-    /// Takes one of several that stand as one, and not their first. To be updated.
+    /// Takes a group, not the first, of several in one entry. The caller then updates the lane.
     pub fn take_covered<R>(
         &mut self,
         lane: u32,
@@ -289,8 +288,8 @@ impl<G: ReadyItem> Lanes<G> {
         ready.take_covered(position, take)
     }
 
-    /// A group of this age is served by name: if nobody in line is older, the
-    /// count of overtakings starts anew.
+    /// A group with this ticket is served by name. If no ready group is older, the count of
+    /// overtakings restarts at 0.
     pub fn served_by_name(&mut self, lane: u32, ticket: u64) {
         self.begun += 1;
         let lane = self.lane_mut(lane);
@@ -299,7 +298,7 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// One more unit of the cap, if there is room. To be updated.
+    /// Takes a unit of the cap, if there is room. The caller then updates the lane.
     pub fn take_unit(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);
         let room = lane.has_room();
@@ -309,25 +308,25 @@ impl<G: ReadyItem> Lanes<G> {
         room
     }
 
-    /// Units of the cap come back. To be updated.
+    /// Returns units of the cap. The caller then updates the lane.
     #[inline]
     pub fn return_units(&mut self, lane: u32, units: u32) {
         let lane = self.lane_mut(lane);
         lane.in_use = lane.in_use.saturating_sub(units);
     }
 
-    /// Units are counted from now on; `false` if they were already.
+    /// Counts units from now on; `false` if they were counted before.
     pub fn count_units(&mut self, lane: u32) -> bool {
         !std::mem::replace(&mut self.lane_mut(lane).counts, true)
     }
 
-    /// Changes the cap. To be updated.
+    /// Changes the cap. The caller then updates the lane.
     pub fn set_cap(&mut self, lane: u32, cap: Limit) -> Result<(), OutOfRange> {
         self.lane_mut(lane).cap = cap.checked("limit")?;
         Ok(())
     }
 
-    /// All lanes, by index.
+    /// All lanes, in the order of their indices.
     pub fn iter(&self) -> impl Iterator<Item = (LaneKey, &Lane<G>)> {
         let lanes = (0..).map(LaneKey).zip(&self.lanes);
         lanes.filter_map(|(key, lane)| Some((key, lane.as_deref()?)))
@@ -338,7 +337,7 @@ impl<G: ReadyItem> Lanes<G> {
         self.lanes.get(lane.0 as usize)?.as_deref()
     }
 
-    /// The lane joins the ring at its tail, or leaves it, as invariant 1 says.
+    /// Puts the lane at the tail of the ring, or removes it, to restore invariant 1.
     #[inline]
     pub fn update(&mut self, lane: u32) {
         let l = self.lane(lane);
@@ -361,7 +360,7 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// A lane that is there.
+    /// A lane that exists.
     #[inline]
     pub fn lane(&self, lane: u32) -> &Lane<G> {
         self.lanes[lane as usize].as_ref().expect(PINNED)

@@ -42,9 +42,8 @@
 //! else reads the clock only where a wait has a time-out, and during the microseconds in which
 //! a thread spins before it sleeps.
 //!
-//! `README.md` has the words and the guarantees.
-//! `docs/model-checking.md` says how to model-check what you build on it, and `docs/house.md`,
-//! both in the repository, how the crate is built.
+//! `README.md` has the words and the guarantees. In the repository, `docs/model-checking.md` says
+//! how to model-check what you build on it, and `docs/house.md` how the crate is built.
 //!
 //! # Features
 //!
@@ -70,9 +69,9 @@
 //! | | debug | `bumped`: a group, or a task | `group` or `task`, `level` |
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `why` |
 //! | | debug | `blocked`: a task waits for others, and its thread sleeps | `task`, `worker`, `why` |
-//! | | warn | `deadlock`: such a wait gives up, as nothing could go on | `task`, `worker` |
+//! | | warn | `deadlock`: such a wait gives up, since nothing could go on | `task`, `worker` |
 //! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
-//! | | warn | `deadlock`: told by the victim where it gets the error | `victim`, `cycle` |
+//! | | warn | `deadlock`: sent by the victim where it gets the error | `victim`, `cycle` |
 //!
 //! A queue sends no event for a message: sending and receiving cost the same as without the
 //! feature. Events have no keys and no resources, since these need not be printable: use a
@@ -83,7 +82,7 @@
 //! bump never ends.
 
 #![deny(unsafe_code)]
-// What only a part that is left out uses, or the benches.
+// Without all features, code that only a missing feature or the benches use is dead.
 #![cfg_attr(
     not(all(
         feature = "dialog",
@@ -144,7 +143,7 @@ pub mod queue;
 pub mod dialog;
 pub mod prelude;
 
-// Threads, clocks and pools are not modelled: the compiler shows these lines to who asks for them.
+// Threads, clocks and pools are not modelled: the compiler shows these lines if a model uses them.
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod scheduler;
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
@@ -152,7 +151,7 @@ pub mod simulator;
 #[cfg(not(loom))] // not for loom: see docs/model-checking.md
 pub mod ticker;
 
-/// What the benches measure alone: no promise of stability.
+/// Parts that the benches measure alone; not stable.
 #[cfg(all(feature = "internals", feature = "scheduler"))]
 #[doc(hidden)]
 pub mod internals {

@@ -8,23 +8,23 @@ use crate::shown::says;
 
 /// How many units may be in flight at once.
 ///
-/// A number is a limit: where one is asked for, `8` is `Limit::AtMost(8)`.
+/// Where a limit is expected, a number will do: `8` is `Limit::AtMost(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// At most so many; 0 is a pause. No more than [`Limit::MAX`].
+    /// At most so many; 0 is a pause. The number is at most [`Limit::MAX`].
     AtMost(u32),
     /// No limit.
     Unlimited,
 }
 
 impl Limit {
-    /// The largest number that a limit takes.
+    /// The largest number that a limit may have.
     pub const MAX: u32 = i32::MAX as u32;
 
     /// One at a time.
     pub const SERIAL: Self = Self::AtMost(1);
 
-    /// The limit itself, if it is not above [`Limit::MAX`]; `what` it limits.
+    /// The limit itself, if it is at most [`Limit::MAX`]. `what` names it in the error.
     pub(crate) fn checked(self, what: &'static str) -> Result<Self, OutOfRange> {
         if let Self::AtMost(n) = self {
             OutOfRange::check(what, n, 0, Self::MAX)?;
@@ -32,7 +32,7 @@ impl Limit {
         Ok(self)
     }
 
-    /// How many more fit beside `in_flight`; none while a debt is left.
+    /// How many more units fit, with `in_flight` in use; none while there is a debt.
     pub(crate) fn room(self, in_flight: u32) -> u32 {
         match self {
             Self::AtMost(n) => n.saturating_sub(in_flight),
@@ -64,17 +64,17 @@ says!(Limit {
     Self::Unlimited => "unlimited",
 });
 
-/// How many times in a row the one that has waited longest may be overtaken.
+/// How many times in a row the longest waiting one may be overtaken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bypass {
-    /// At most so many times, then it is served; 0 is strict order of age.
+    /// At most so many times, then it is served; 0 is the strict order of age.
     AtMost(u32),
-    /// As often as the order of rank says: low ranks can starve.
+    /// Unlimited, as the order of rank demands: low ranks can starve.
     Unbounded,
 }
 
 impl Bypass {
-    /// Whether one that was overtaken `times` in a row must be served now.
+    /// Whether one that was overtaken `times` times in a row must be served now.
     pub(crate) fn spent(self, times: u32) -> bool {
         matches!(self, Self::AtMost(most) if times >= most)
     }

@@ -2,10 +2,10 @@
 //! found when they arise.
 //!
 //! The protocol is that of J. Gray, R. Lorie, G. Putzolu and I. Traiger, "Granularity of Locks and
-//! Degrees of Consistency in a Shared Data Base" (1976): before a resource is locked, its ancestors
-//! are, in intent modes, from root to leaf; they are released from leaf to root. The modes are
-//! those of [`modes`](crate::modes); the queue's rule for conversions, soft edges in the search for
-//! deadlocks, and what a savepoint gives back are this crate's own.
+//! Degrees of Consistency in a Shared Data Base" (1976): an owner locks the ancestors of a resource
+//! in intent modes before it locks the resource, from root to leaf, and releases from leaf to root.
+//! The modes are those of [`modes`](crate::modes). The queue's rule for conversions, the soft edges
+//! in the deadlock search and what a savepoint gives back are this crate's own.
 //!
 //! ```
 //! use conversant::lock_table::{LockTable, Resource};
@@ -53,43 +53,43 @@
 //! # Bounds
 //!
 //! The resources are spread over 32 shards with a lock each. With h ancestors, a request or a
-//! release holds the locks of the shards of h + 1 resources for O(h) steps, each O(log n) in the
-//! holders of a resource that has more than three. With up to three ancestors it allocates nothing,
-//! once the owner and the shards have seen a few; names that own memory are cloned twice, or three
-//! times where that takes more than one shard. Nobody sleeps on the lock of a shard: who finds it taken gives its
-//! processor away, also while somebody looks at the whole table. All that is at one resource meets
-//! at one lock.
+//! release holds the locks of the shards of h + 1 resources for O(h) steps. Each step is O(log n)
+//! in the holders of its resource, if these are more than three. With up to three ancestors a
+//! request allocates nothing once the owner and the shards have served a few requests. Names that
+//! own memory are cloned twice, or three times if the request takes more than one shard. No thread
+//! sleeps on the lock of a shard: a thread that finds it taken yields its processor, also while
+//! another looks at the whole table. All requests for one resource contend for one lock.
 //!
-//! A hot root does not: an owner that locks below the same root again and again *keeps* the intent
-//! on it. From the second time in a row that the intent is not needed any more it stays in the
-//! table, as if it were not there: nobody sees it, and who is in conflict with it takes it away,
-//! with the locks of all shards and in O(owners that keep one on that root). To begin and to end it
-//! is O(log n) in those. To use it again, and to let it rest, is a load and a store of a word of
-//! the owner's own, under the lock of what it locks below. It goes with the owner. So whoever has
-//! many small transactions has an owner for each thread or session, and [renews](Owner::renew) it;
-//! an owner made for each one locks the root itself, twice.
+//! A hot root is the exception: an owner that locks below the same root again and again *keeps* the
+//! intent on it. When the owner no longer needs the intent, for the second time in a row, the
+//! intent stays in the table. No snapshot shows it, and it blocks nobody: a request that conflicts
+//! with it revokes it, with the locks of all shards held, in O(owners that keep an intent on that
+//! root). Beginning to keep an intent, and ending it, is O(log n) in those owners. To reuse a kept
+//! intent, or to make it idle, is a load and a store of a word of the owner's own, under the lock
+//! of what it locks below. A kept intent is dropped with its owner. So for many small transactions
+//! make one owner per thread or session, and [renew](Owner::renew) it. An owner made per
+//! transaction locks the root's shard twice.
 //!
-//! To make an owner, to renew and to drop it counts in a word that all share.
+//! Making, renewing or dropping an owner updates a counter that all owners of the table share.
 //!
-//! Only where somebody has to wait, and at a resource that somebody waits for, is there one lock
-//! for the whole table: there to begin to wait, to be granted and to give up is O(log n) in those
-//! who wait, and the search for a deadlock at most the sum of holders and waiters over the
-//! resources that it reaches. A request that is
-//! covered or re-entrant takes no lock at all.
+//! A request that has to wait, and any call for a resource that has waiters, takes one lock for the
+//! whole table. Under it, to begin to wait, to be granted and to give up are O(log n) in the
+//! waiters; a deadlock search costs at most the sum of holders and waiters over the resources that
+//! it reaches. A request that is covered or re-entrant takes no lock at all.
 //!
-//! A resource takes memory while somebody holds it, waits for it, or keeps its intent; an empty
-//! table about 9 KiB.
+//! A resource takes memory while an owner holds it, waits for it, or keeps its intent. An empty
+//! table takes about 9 KiB.
 //!
 //! # Memory ordering
 //!
-//! What an owner did before it released or lowered a lock happens before what another does after it
-//! was granted a mode that conflicted with it. Requests that are granted without the table order
-//! nothing: nobody else could have been there.
+//! What an owner did before it released or lowered a lock happens before what another owner does
+//! after it was granted a mode that conflicted with that lock. Requests that are granted without
+//! the table order nothing: no other owner could have been there.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use crate::sync::{Apart, Arc, AtomicBool, Ordering, UnmodelledArc, unique};
+use crate::sync::{self, Apart, AtomicBool, Ordering, UnmodelledArc as Arc, unique};
 use crate::wait::{Guarded, WakeBatch};
 
 mod acquire;
@@ -135,28 +135,28 @@ use self::wait_table::{Deferred, WaitTable};
 /// How many ancestors a resource may have.
 const MAX_DEPTH: usize = 64;
 
-/// What can be locked. The hierarchy comes from the names.
+/// A resource: a name that can be locked. The names give the hierarchy.
 ///
-/// `parent` must give the same for equal names, and lead to a root. If it does not, nothing is
-/// unsafe and no lock is granted against its compatibility, but intents may be missing; what is its
-/// own ancestor cannot be locked. What is moved while it is held keeps the ancestors that it had,
-/// also for what is locked below it.
+/// `parent` must return the same for equal names, and its chain must end at a root. If it does not,
+/// nothing is unsafe and no lock is granted that conflicts with another, but intents may be
+/// missing. A resource that is its own ancestor cannot be locked. If a resource is moved while it
+/// is held, its old ancestors stay in force, also for what is locked below it.
 pub trait Resource: Hash + Eq + Clone {
-    /// What this is a part of; none for a root.
+    /// The resource that this one is a part of; none for a root.
     fn parent(&self) -> Option<Self>;
 }
 
-/// A table of locks. Clones are handles to the same one.
+/// A table of locks. Clones are handles to the same table.
 pub struct LockTable<K, S = RandomState> {
-    shared: Arc<Shared<K, S>>,
+    shared: sync::Arc<Shared<K, S>>,
 }
 
-/// Apart from the count of handles, which owners that come and go change.
+/// Aligned apart from the count of handles, which changes whenever an owner comes or goes.
 #[repr(align(128))]
 struct Shared<K, S> {
-    /// No other table has it.
+    /// Unique to this table.
     number: u64,
-    shards: Arc<Shards<K>>,
+    shards: sync::Arc<Shards<K>>,
     owners: Apart<Owners>,
     wait_table: Guarded<WaitTable<K>>,
     hasher: S,
@@ -174,7 +174,7 @@ impl<K> LockTable<K> {
 impl<K, S> LockTable<K, S> {
     /// An empty table whose resources are hashed by `hasher`.
     pub fn with_hasher(hasher: S) -> Self {
-        let shards = Arc::new(Shards::new());
+        let shards = sync::Arc::new(Shards::new());
         let number = unique();
         let shared = Shared {
             wait_table: Guarded::new(WaitTable::new(number, shards.clone())),
@@ -185,20 +185,20 @@ impl<K, S> LockTable<K, S> {
             closed: AtomicBool::new(false),
         };
         Self {
-            shared: Arc::new(shared),
+            shared: sync::Arc::new(shared),
         }
     }
 
-    /// Somebody who locks. Of the owners in a deadlock, one of the lowest priority gives up.
+    /// Makes an owner. Of the owners in a deadlock, one with the lowest priority gives up.
     #[must_use = "an owner that is dropped releases what it holds"]
     pub fn owner(&self, priority: i32) -> Owner<K, S> {
         Owner::new(self.shared.clone(), priority)
     }
 
-    /// Closes the table for good: everybody who waits gets an error, and so does every later
-    /// request. What is held stays valid, and can be released and downgraded.
+    /// Closes the table for good: every waiting request and every later one fails with an error.
+    /// What is held stays valid, and can be released and downgraded.
     pub fn close(&self) {
-        // Relaxed: whoever begins to wait later has had the lock later, and sees it.
+        // Relaxed: an owner that begins to wait later takes the lock later, and sees the flag.
         self.shared.closed.store(true, Ordering::Relaxed);
         self.shared.with_state(|waits, wakes| {
             for owner in waits.waiting() {
@@ -213,17 +213,17 @@ impl<K, S> LockTable<K, S> {
         self.shared.is_closed()
     }
 
-    /// How many resources somebody holds or waits for: each shard is counted at a moment of its own,
-    /// one after the other, so that the sum is exact if nobody comes or goes meanwhile. O(owners
-    /// that keep an intent).
+    /// How many resources are held or waited for. Each shard is counted at a moment of its own, so
+    /// the sum is exact if no holder or waiter comes or goes meanwhile. O(owners that keep an
+    /// intent).
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.shards.in_use()
     }
 
-    /// How many resources, owners and waits there are, and how many deadlocks there were: as
-    /// [`len`](Self::len), one after the other, and what concerns those who wait at one moment.
-    /// What is kept stays so: who asks often slows down nobody's next transaction.
+    /// How many resources, owners, waits and deadlocks there are. The parts are counted one after
+    /// the other, as in [`len`](Self::len); what concerns waiters is counted at one moment. Kept
+    /// intents stay kept, so frequent calls do not slow down the next transaction of any owner.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let waits = self.shared.wait_table.lock();
@@ -240,12 +240,12 @@ impl<K, S> LockTable<K, S> {
 
     /// The last deadlocks, at most 16, the oldest first.
     #[must_use]
-    pub fn deadlocks(&self) -> Vec<UnmodelledArc<Deadlock<K>>> {
+    pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
         let waits = self.shared.wait_table.lock();
         waits.reports.iter().cloned().collect()
     }
 
-    /// Whether nobody holds or waits for anything: exact as [`len`](Self::len) is.
+    /// Whether nothing is held or waited for: as exact as [`len`](Self::len).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -253,16 +253,16 @@ impl<K, S> LockTable<K, S> {
 }
 
 impl<K: Clone, S> LockTable<K, S> {
-    /// Who holds what, who waits, and why, at one moment. All locks are held meanwhile, for
-    /// O(holders + waiters) steps, and O(n log n) in the longest queue.
+    /// The holders and waiters of each resource, and why they wait, at one moment. All locks are
+    /// held meanwhile, for O(holders + waiters) steps, and O(n log n) in the longest queue.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<K> {
         let waits = self.shared.wait_table.lock();
         let mut locked = self.shared.shards.lock_all();
         let (views, owners) = (waits.view(&mut locked), self.shared.owners.0.len());
         drop((locked, waits));
-        // The user's code, with no lock held.
-        let named = |view: ResourceView<UnmodelledArc<K>>| ResourceView {
+        // The user's `clone` runs with no lock held.
+        let named = |view: ResourceView<Arc<K>>| ResourceView {
             resource: K::clone(&view.resource),
             holders: view.holders,
             waiters: view.waiters,
@@ -285,8 +285,8 @@ impl<K, S> Shared<K, S> {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` under the lock, then grants what can be granted; then, without the lock, wakes and
-    /// drops. If `f` panics it has let nobody in: the user's `Eq` runs before anything changes.
+    /// Runs `f` under the lock, then grants what can be granted; then unlocks, wakes and drops. If
+    /// `f` panics it has made nothing grantable: the user's `Eq` runs before anything changes.
     fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
         let mut session = self.wait_table.lock();
         let (waits, wakes) = session.parts();

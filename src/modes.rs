@@ -46,8 +46,8 @@ pub enum Mode {
     Ix,
     /// Shared: this and everything below is read.
     S,
-    /// Update: read now, perhaps changed later. Compatible with readers, not with another update,
-    /// so that two that mean to change do not both begin by reading.
+    /// Update: this is read now, and perhaps changed later. Compatible with readers, but not with
+    /// another update, so that two owners that mean to change this do not both begin by reading.
     U,
     /// Shared with intent exclusive: all is read, something below is changed.
     Six,
@@ -58,7 +58,7 @@ pub enum Mode {
 use Mode::{Is, Ix, S, Six, U, X};
 
 impl Mode {
-    /// All modes; none stands before a weaker one.
+    /// All modes; a weaker mode never comes after a stronger one.
     pub const ALL: [Mode; 6] = [Is, Ix, S, U, Six, X];
 
     /// Whether two owners may hold these two modes of one resource at once. Symmetric.
@@ -67,8 +67,8 @@ impl Mode {
         self.conflicts() & other.bit() == 0
     }
 
-    /// The weakest mode that is at least as strong as both: what an owner holds that was granted
-    /// the one and then the other.
+    /// The weakest mode that is at least as strong as both. An owner that was granted one and then
+    /// the other holds it.
     #[must_use]
     pub const fn join(self, other: Mode) -> Mode {
         if self.covers(other) {
@@ -76,7 +76,7 @@ impl Mode {
         } else if other.covers(self) {
             other
         } else {
-            // IX beside S or U.
+            // IX and S, or IX and U.
             Six
         }
     }
@@ -94,13 +94,13 @@ impl Mode {
         }
     }
 
-    /// Whether this mode is at least as strong as the other, so that its holder need not ask.
+    /// Whether this mode is at least as strong as the other: then its holder need not ask for that.
     #[must_use]
     pub const fn covers(self, other: Mode) -> bool {
         other.conflicts() & !self.conflicts() == 0
     }
 
-    /// What must be held at least on every ancestor before this mode is asked for.
+    /// The weakest mode that every ancestor must be held in before this mode is asked for.
     #[must_use]
     pub const fn parent_needs(self) -> Mode {
         match self {
@@ -109,8 +109,8 @@ impl Mode {
         }
     }
 
-    /// The mode that this one amounts to on everything below the resource: S for those that read
-    /// it all, X for X, none for the intents.
+    /// The mode that this one amounts to on everything below the resource: S for the modes that
+    /// read all of it, X for X, none for the intents.
     #[must_use]
     pub const fn below(self) -> Option<Mode> {
         match self {
@@ -147,7 +147,7 @@ impl Mode {
     }
 }
 
-/// The join of two of which any may be missing.
+/// The join of two modes, either of which may be missing.
 #[inline]
 pub(crate) fn joined(one: Option<Mode>, other: Option<Mode>) -> Option<Mode> {
     match (one, other) {

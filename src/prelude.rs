@@ -1,7 +1,6 @@
 //! What most programs begin with: `use conversant::prelude::*;`.
 //!
-//! Names that two modules share, such as their groups, events and errors, stay where they
-//! are:
+//! Names that two modules share, such as their groups, events and errors, are not in the prelude:
 //!
 //! ```
 //! use conversant::prelude::*;

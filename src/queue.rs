@@ -94,18 +94,18 @@
 //!   own lane, K the bypass. L is how often it stopped being eligible, and R in how many of
 //!   these interruptions another group reset the lane's count. The proof is in
 //!   `docs/fairness.md`. Waiting in *time* is bounded only where caps leave a reader free.
-//! - A queue holds no more messages than its [capacity](Builder::capacity), beside ends, errors
-//!   and timers of dialogs, which need no room. In a group or lane with a
-//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that.
-//!   Waiting sends get room in the order in which they began to wait.
+//! - A queue holds no more messages than its [capacity](Builder::capacity), except ends, errors and
+//!   timers of dialogs, which need no room. In a group or lane with a
+//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that. Waiting
+//!   sends get room in the order in which they began to wait.
 //! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
 //!   never polled keeps at most one turn from the others.
 //!
 //! # Memory ordering
 //!
-//! What happened before a send is visible to the receiver of the message. What happened before
-//! a delivery is completed or given back, or a turn dropped, is visible to the group's next
-//! turn, and to whoever gets the unit that came free.
+//! What happened before a send is visible to the receiver of the message. What happened before a
+//! delivery is completed or given back, or a turn dropped, is visible to the group's next turn, and
+//! to the thread that gets the unit that came free.
 //!
 //! # Memory
 //!
@@ -299,6 +299,9 @@ impl<T> Queue<T> {
     /// Closes the queue and takes out all waiting messages: group by group in ascending order
     /// of their [`GroupId`]s, within a group in its order. Messages in flight that are given
     /// back later wait again.
+    ///
+    /// To stop by a deadline, [`close`](Self::close) the queue, let the readers go on, and at
+    /// the deadline take out by this what is left.
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {

@@ -1,16 +1,16 @@
-//! The groups of one lane and tier that are ready: who is next by rank, and who is the oldest.
+//! The ready groups of one lane and tier: which is next by rank, and which is the oldest.
 //!
-//! State: while all have the same standing level and joined in the order of their
-//! tickets they stand in one row, else in `ranked`, in a row for each rank.
+//! State: while all groups have the same standing level and joined in the order of their tickets,
+//! they are in one row. Otherwise they are in `ranked`, which has a row for each rank.
 //!
 //! Invariants:
 //! 1. `row` or `ranked` is empty.
-//! 2. A row ascends. Its first entry is never a gap, and it has fewer gaps than
-//!    groups, but for `FEW_GAPS` of them.
+//! 2. A row is in ascending order. Its first entry is never a gap. It has at most `FEW_GAPS` more
+//!    gaps than groups.
 //!
-//! Cost: amortised O(1) in one row. Else O(1) to join in order and to pop,
-//! O(log n) to join out of order, bumped, or to be taken out of the middle; when
-//! the oldest leaves, the next is looked for: O(levels that ever were in use).
+//! Cost: amortized O(1) in one row. With several ranks: O(1) to join in order and to pop; O(log n)
+//! to join out of order, to join bumped, and to be taken out of the middle. When the oldest leaves,
+//! the next oldest is searched for: O(levels that ever were in use).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -27,12 +27,12 @@ use row::Row;
 
 pub use entry::{Age, Entry, Position, ReadyItem};
 
-/// The standing level of a group of which nothing is said.
+/// The standing level of a group for which none was set.
 pub const STANDING_LEVEL: u8 = 100;
 
-/// Gaps that are not worth closing.
+/// So few gaps are not closed.
 const FEW_GAPS: usize = 32;
-/// Capacity that is not worth giving back.
+/// So little capacity is not given back.
 const SLACK: usize = 1024;
 
 /// Groups that are ready.
@@ -40,17 +40,17 @@ const SLACK: usize = 1024;
 pub struct ReadyQueue<G> {
     row: Row<G>,
     ranked: Option<Box<Ranked<G>>>,
-    /// `ranked` has somebody.
+    /// Whether `ranked` has a group.
     is_ranked: bool,
 }
 
 impl<G: ReadyItem> ReadyQueue<G> {
-    /// How many stand here.
+    /// How many groups are ready.
     pub fn len(&self) -> usize {
         self.row.standing() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
     }
 
-    /// Whether nobody stands here.
+    /// Whether no group is ready.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.row.is_empty() && !self.is_ranked
@@ -62,8 +62,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
         !self.is_ranked
     }
 
-    /// Groups join, each at the end of its standing level. Their tickets are
-    /// higher than all that joined so; none is a gap.
+    /// Adds groups, each at the end of its standing level. Their tickets are higher than all that
+    /// joined in this way; none of the entries is a gap.
     #[inline]
     pub fn push_run(&mut self, mut entries: &mut [Entry<G>]) {
         if !self.is_ranked {
@@ -87,8 +87,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// As [`push`](Self::push) of several, which have groups and one level:
-    /// that of all that stand here. Where nobody does, nothing is moved.
+    /// As [`push_run`](Self::push_run), for entries that have groups, all of one level: that of all
+    /// groups here. If there are none here, no entry is moved.
     #[inline]
     pub fn push_all(&mut self, entries: &mut Vec<Entry<G>>) {
         let row = &mut self.row;
@@ -105,7 +105,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// [`push_run`](Self::push_run) of one.
+    /// As [`push_run`](Self::push_run), for one group.
     #[inline]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
         let entry = Entry::new(ticket, level, group);
@@ -116,7 +116,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// Several join as one: so many, with tickets from this one on.
+    /// Adds `count` groups as one entry, with tickets from `ticket` on.
     pub fn push_several(&mut self, ticket: u64, level: u8, group: G, count: usize) {
         self.push(ticket, level, group);
         let more = count - 1;
@@ -126,7 +126,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// A group joins where it belongs: one that is ready anew has the highest ticket.
+    /// Adds a group at its position. A group with a new age has the highest ticket.
     #[inline(always)]
     pub fn join(&mut self, age: Age, ticket: u64, level: u8, bump: Option<(u8, u64)>, group: G) {
         if age == Age::New && bump.is_none() {
@@ -136,7 +136,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// A group joins that is bumped, or comes back with its old ticket.
+    /// Adds a group that is bumped, or that comes back with its old ticket.
     pub fn insert(&mut self, ticket: u64, position: Position, group: G) {
         let first = self.row.entries.front().map(|first| first.ticket);
         let leads = first.is_some_and(|first| ticket < first);
@@ -147,8 +147,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
         self.row.push_front(entry);
     }
 
-    /// Takes some of several that stand first, as one, if the order of tickets is the
-    /// order of rank: `take` says how many, and which ticket the next one has.
+    /// Takes groups out of the first entry, if that has several. Takes none if the order of tickets
+    /// is not that of rank. `take` returns the groups, their number and the next one's ticket.
     #[inline]
     pub fn take_first<R>(
         &mut self,
@@ -164,7 +164,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         Some((taken, count))
     }
 
-    /// Takes one of several that stand as one, and not their first.
+    /// Takes one of several groups in one entry, but not the first.
     pub fn take_covered<R>(
         &mut self,
         position: Position,
@@ -176,7 +176,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// All stand in `ranked` from now on.
+    /// Moves all groups to `ranked`.
     fn ranked(&mut self) -> &mut Ranked<G> {
         let ranked = self.ranked.get_or_insert_default();
         self.is_ranked = true;
@@ -186,7 +186,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         ranked
     }
 
-    /// Takes the first by rank, or with `oldest_first` the oldest, and says
+    /// Takes the first group by rank, or the oldest if `oldest_first`. Returns the group, and
     /// whether it was the oldest.
     #[inline]
     pub fn pop(&mut self, oldest_first: bool) -> Option<(G, bool)> {
@@ -196,13 +196,13 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// Who follows the first, if the order of tickets is the order of rank: a guess.
+    /// The group behind the first, if the order of tickets is the order of rank: a guess.
     #[inline(always)]
     pub fn follower(&self) -> Option<&G> {
         self.row.entries.get(1)?.group.as_ref()
     }
 
-    /// Takes the oldest, if the order of tickets is the order of rank.
+    /// Takes the oldest group, if the order of tickets is the order of rank.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
         if self.is_ranked {
@@ -211,8 +211,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
         self.row.pop()?.group
     }
 
-    /// Takes several, as long as `out` has places, and says how many: 0 if nobody
-    /// stands here, or if the order of tickets is not the order of rank.
+    /// Takes groups as long as `out` has places, and returns how many: 0 if there are none, or if
+    /// the order of tickets is not the order of rank.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         if self.is_ranked {
@@ -231,8 +231,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
         n
     }
 
-    /// Takes the first as long as `take` takes it, at most so many: how many, 0 if the order of
-    /// tickets is not the order of rank.
+    /// Takes groups while `take` takes the first one, at most `most`. Returns how many: 0 if the
+    /// order of tickets is not the order of rank.
     #[inline]
     pub fn pop_while(&mut self, most: usize, take: impl FnMut(&G) -> bool) -> usize {
         self.row.pop_while(most, take)
@@ -251,7 +251,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         Some(popped)
     }
 
-    /// The ticket of the oldest.
+    /// The ticket of the oldest group.
     pub fn oldest(&mut self) -> Option<u64> {
         match (self.is_ranked, &mut self.ranked) {
             (true, Some(ranked)) => Some(ranked.oldest()?.0),
@@ -259,13 +259,13 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// All who stand here, in no order.
+    /// All groups here, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &G> {
         let ranked = self.ranked.iter().flat_map(|ranked| ranked.iter());
         self.row.iter().chain(ranked)
     }
 
-    /// Whether a group stands there.
+    /// Whether a group is at this position.
     pub fn contains(&self, position: Position) -> bool {
         match (self.is_ranked, &self.ranked) {
             (true, Some(ranked)) => ranked.contains(position),
@@ -273,7 +273,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         }
     }
 
-    /// Takes out the group that stands there.
+    /// Takes out the group at this position.
     pub fn remove(&mut self, position: Position) -> Option<G> {
         match (self.is_ranked, &mut self.ranked) {
             (true, Some(ranked)) => {
@@ -287,7 +287,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
 }
 
 impl<G: ReadyItem> Default for ReadyQueue<G> {
-    /// Nobody.
+    /// No groups.
     fn default() -> Self {
         Self {
             row: Row::new(0),

@@ -1,21 +1,20 @@
-//! What becomes of work that fails: how often it is tried, and the pause before
-//! it is tried again.
+//! What happens to work that fails: how often it is tried, and the pause before each retry.
 //!
-//! A message of a queue and a job of a job queue fail by the same rule.
+//! Messages of a queue and jobs of a job queue follow the same rule.
 
 use std::time::Duration;
 
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 
-/// What is done about failures.
+/// The rule for failures.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
-    /// How often it is tried.
+    /// How many attempts there are.
     pub attempts: Limit,
-    /// The pause after the first failure; zero for none.
+    /// The pause after the first failure; zero means no pause.
     pub first: Duration,
-    /// No pause is longer.
+    /// The longest pause.
     pub most: Duration,
 }
 
@@ -31,7 +30,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The same, if there is an attempt at all.
+    /// The rule itself, if it allows an attempt at all.
     pub fn checked(self) -> Result<Self, OutOfRange> {
         match self.attempts {
             Limit::AtMost(0) => Err(Self::NO_ATTEMPT),
@@ -39,7 +38,7 @@ impl Retry {
         }
     }
 
-    /// What may never be tried.
+    /// The error for a rule that allows no attempt.
     pub const NO_ATTEMPT: OutOfRange = OutOfRange {
         what: "attempts",
         asked: 0,
@@ -47,17 +46,17 @@ impl Retry {
         most: u32::MAX,
     };
 
-    /// Whether what has failed so often just goes back.
+    /// Whether work with so many failed attempts is put back without a pause.
     pub fn is_plain(self, attempts: u32) -> bool {
         self.first.is_zero() && !self.is_last(attempts)
     }
 
-    /// Whether what has failed so often is not tried again.
+    /// Whether work with so many failed attempts is not tried again.
     pub fn is_last(self, attempts: u32) -> bool {
         matches!(self.attempts, Limit::AtMost(most) if attempts >= most)
     }
 
-    /// The pause after this attempt: doubled after each but the first.
+    /// The pause after this attempt: after each attempt but the first it doubles.
     pub fn pause(self, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
         self.first.saturating_mul(1 << doublings).min(self.most)

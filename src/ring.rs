@@ -1,14 +1,13 @@
 //! Weighted round robin.
 //!
-//! Lanes take turns, each as many in a row as its weight. They are numbers, and
-//! the owner of a ring keeps a [`Link`] for each of them. The members are linked
-//! in a circle: `current` is served next, its predecessor is the tail. A lane that
-//! joins stands at the tail. The current one keeps its place until its credit is
-//! used up, one for each turn, and then goes to the tail with fresh credit. One
-//! that leaves forfeits what it has left.
+//! Lanes take turns, each as many in a row as its weight. A lane is a number here, and the owner of
+//! a ring keeps a [`Link`] for each lane. The members are linked in a circle: `current` is served
+//! next, and its predecessor is the tail. A lane joins at the tail. Each turn costs the current
+//! lane one unit of its credit. When that is used up, the lane goes to the tail with fresh credit.
+//! A lane that leaves forfeits the credit that it has left.
 //!
-//! Invariant: a member has a credit of 1 to what its weight was when it last
-//! began, and nobody else has one.
+//! Invariant: a member's credit is from 1 to the weight that it had when it last got fresh credit;
+//! lanes that are not members have no credit.
 //!
 //! Cost: O(1).
 
@@ -18,19 +17,18 @@ mod tests;
 /// The largest weight of a lane.
 pub const MAX_WEIGHT: u32 = 1_000_000;
 
-/// What the ring knows of a lane.
+/// The ring's data about a lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     prev: u32,
     next: u32,
     credit: u32,
-    /// Turns in a row, from 1 to [`MAX_WEIGHT`]. Another weight counts from the
-    /// next credit on.
+    /// Turns in a row, from 1 to [`MAX_WEIGHT`]. A new weight counts from the next fresh credit on.
     pub weight: u32,
 }
 
 impl Link {
-    /// Of no member.
+    /// The link of a lane that is not a member.
     pub const fn new(weight: u32) -> Self {
         Self {
             prev: 0,
@@ -40,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Whether it stands in the ring.
+    /// Whether the lane is in the ring.
     #[inline]
     pub fn is_member(&self) -> bool {
         self.credit > 0
@@ -51,13 +49,13 @@ impl Link {
         self.credit
     }
 
-    /// So many turns have begun while it is alone in the ring.
+    /// So many turns have begun while the lane is alone in the ring.
     #[inline(always)]
     pub fn served_alone(&mut self, turns: u32) {
         if self.weight == 1 {
             return;
         }
-        // Its credit begins anew whenever it is used up.
+        // Its credit is renewed whenever it is used up.
         self.credit = if turns < self.credit {
             self.credit - turns
         } else {
@@ -66,19 +64,19 @@ impl Link {
     }
 }
 
-/// The links of all lanes that there are.
+/// The links of all lanes.
 pub trait Links {
-    /// That of a lane.
+    /// The link of a lane.
     fn link(&self, lane: u32) -> &Link;
-    /// As [`link`](Self::link), to change it.
+    /// As [`link`](Self::link), but mutable.
     fn link_mut(&mut self, lane: u32) -> &mut Link;
 }
 
-/// Who takes turns. See the [module](self).
+/// The members, which take turns. See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ring {
     len: u32,
-    /// Means something only while there is a member.
+    /// The member that is served next; meaningless while there is none.
     current: u32,
 }
 
@@ -101,13 +99,13 @@ impl Ring {
         (self.len > 0).then_some(self.current)
     }
 
-    /// The members in the order in which their next turns begin.
+    /// The members, in the order in which their next turns begin.
     pub fn iter(&self, links: &impl Links) -> impl Iterator<Item = u32> {
         let next = move |&lane: &u32| Some(links.link(lane).next);
         std::iter::successors(Some(self.current), next).take(self.len as usize)
     }
 
-    /// A lane joins at the tail. A member stays where it is.
+    /// Adds a lane at the tail. A member stays where it is.
     pub fn join(&mut self, links: &mut impl Links, lane: u32) {
         let link = links.link_mut(lane);
         if link.is_member() {
@@ -121,7 +119,7 @@ impl Ring {
         self.put_last(links, lane);
     }
 
-    /// A lane leaves, if it is a member. If it was the current one, the next is.
+    /// Removes a lane, if it is a member. If it was the current one, the next one becomes current.
     #[inline]
     pub fn leave(&mut self, links: &mut impl Links, lane: u32) {
         let link = links.link_mut(lane);
@@ -135,7 +133,7 @@ impl Ring {
         self.len -= 1;
     }
 
-    /// The current lane took one turn; its link.
+    /// The current lane, which has this link, took one turn.
     #[inline(always)]
     pub fn served(&mut self, link: &mut Link) {
         link.credit -= 1;
@@ -145,22 +143,22 @@ impl Ring {
         }
     }
 
-    /// A turn of a member is taken back: it is the current one, and has that
-    /// turn again. Of several turns the last is taken back first.
+    /// Takes back a turn of a member: it becomes the current lane, and has that turn again. Of
+    /// several turns take back the last first.
     pub fn unclaim(&mut self, links: &mut impl Links, lane: u32) {
         let link = links.link_mut(lane);
         if lane == self.current {
             link.credit = link.weight.min(link.credit + 1);
             return;
         }
-        // Its credit was used up, or it left and came back: it stands elsewhere.
+        // Its credit was used up, or it left and came back: it is elsewhere in the circle.
         link.credit = 1;
         self.take_out(links, lane);
         self.put_last(links, lane);
         self.current = lane;
     }
 
-    /// Links a lane in before the current one, which is the tail.
+    /// Links a lane in before the current one: this place is the tail.
     fn put_last(&mut self, links: &mut impl Links, lane: u32) {
         let next = self.current;
         let prev = links.link(next).prev;

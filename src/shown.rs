@@ -1,6 +1,6 @@
-//! `Debug` of types that hold what need not be `Debug`, and `Display` in plain words.
+//! `Debug` for types whose fields need not be `Debug`, and `Display` in plain words.
 
-/// The name of a type, its parameters first, and the values that are said of it.
+/// `Debug`: the name of a type, after its generic parameters, and the values to show.
 ///
 /// ```text
 /// shows!([T] Turns<'_, T>, |turns| left: turns.len());
@@ -20,7 +20,7 @@ macro_rules! shows {
     };
 }
 
-/// `Display`: one line of text for each form, with what its pattern names.
+/// `Display`: one line of text for each pattern, which may use the names that the pattern binds.
 ///
 /// ```text
 /// says!(Limit {
@@ -40,7 +40,7 @@ macro_rules! says {
     };
 }
 
-/// [`says`] of an error.
+/// [`says`] for an error.
 macro_rules! error_says {
     ($name:ident $says:tt) => {
         crate::shown::says!($name $says);

@@ -1,20 +1,21 @@
 //! The scheduler in virtual time: the same decisions, no thread and no clock.
 //!
-//! A [`Simulation`] has callers, groups and workers as a
-//! [`Scheduler`](crate::scheduler::Scheduler) has, on the same core; its tasks
-//! only say how long they take. So a workload can be tried out with other
-//! weights, caps, tiers or numbers of workers, exactly and at once, and a test
-//! of an embedder's policy gives the same figures at every run.
+//! A [`Simulation`] has callers, groups and workers as a [`Scheduler`](crate::scheduler::Scheduler)
+//! has, on the same core. Its tasks only say how long they take. So you can try a workload with
+//! other weights, caps, tiers or numbers of workers, exactly and without waiting, and a test of
+//! your policy gives the same figures in every run.
 //!
 //! # One instant
 //!
-//! What falls on one instant happens in this order: tasks arrive whose delay is over;
-//! futures are woken; tasks end or begin to await, by worker; then what the owner does
-//! (submissions, settings) in the order of its calls; then, when time is next told to
-//! move, dispatch: the idle worker with the
-//! lowest number takes next, until none is idle or nothing is eligible. Tasks
-//! that take no time end at the same instant, and all of this goes on until
-//! nothing changes.
+//! What falls on one instant happens in this order:
+//! 1. Tasks arrive whose delay is over.
+//! 2. Futures are woken.
+//! 3. Tasks end or begin to await, by worker.
+//! 4. The owner's calls (submissions, settings) take effect, in the order of the calls.
+//! 5. When time is next told to move, dispatch: the idle worker with the lowest number takes a
+//!    task, until no worker is idle or nothing is eligible.
+//!
+//! Tasks that take no time end at the same instant. All of this is repeated until nothing changes.
 //!
 //! # Example
 //!
@@ -71,25 +72,25 @@ pub use work::{CallerId, SimTask, Work};
 ///
 /// # Panics
 ///
-/// Whatever takes a [`CallerId`], or changes a group, panics if that is one of another
-/// simulation. A submission to a group of another one is refused, as to a foreign group,
-/// and a task of another one is [`Stale`](crate::error::Stale).
+/// Methods that take a [`CallerId`], or change a group, panic if it belongs to another simulation.
+/// A submission to a group of another simulation is refused as to a foreign group, and a task of
+/// another simulation is [`Stale`](crate::error::Stale).
 pub struct Simulation {
     core: Core<Job>,
     now: Duration,
     idle: Option<Duration>,
-    /// When, on which worker, which task will end, and its row so far.
+    /// The tasks that run, by the time of their end and by worker, with their rows so far.
     ends: BTreeMap<(Duration, u32), Started<Job>>,
-    /// Which worker rests, and when it will have rested long enough.
+    /// The workers that rest, and when each will have rested long enough.
     rests: BTreeMap<u32, Duration>,
-    /// Which future is woken when.
+    /// When futures that await are woken.
     pauses: Timers<Key>,
     records: Vec<Record>,
     wakes: WakeBatch,
 }
 
 impl Simulation {
-    /// A simulation with so many workers (1 to 1024) and the usual bypass.
+    /// A simulation with this many workers (1 to 1024) and the default bypass.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl Simulation {
         Self::with_bypass(workers, Bypass::default())
     }
 
-    /// The same with another bound on overtaking.
+    /// The same with another bypass.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Simulation {
         })
     }
 
-    /// Lets workers leave after resting for so long; else they never do.
+    /// Lets workers leave after they have rested this long; otherwise they never leave.
     #[must_use]
     pub fn with_idle(self, idle: Duration) -> Self {
         let idle = Some(idle);
@@ -196,19 +197,19 @@ impl Simulation {
         &self.records
     }
 
-    /// Takes those rows out.
+    /// Takes out the rows that [`records`](Self::records) shows.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }
 
-    /// Lets time pass up to `then`; at `then` itself tasks end, but nothing is
-    /// dispatched before time moves again. Does nothing if `then` is not to come.
+    /// Lets time pass up to `then`. At `then` itself tasks end, but nothing is dispatched before
+    /// time moves again. Does nothing if `then` is not in the future.
     pub fn advance_to(&mut self, then: Duration) {
         while self.step_to(then) {}
     }
 
-    /// As [`advance_to`](Self::advance_to), but only up to the next instant at
-    /// which a task ends or is due: true if there is more to come before `then`.
+    /// As [`advance_to`](Self::advance_to), but only up to the next instant at which a task ends,
+    /// is due or is woken: true if that is before `then`.
     pub fn step_to(&mut self, then: Duration) -> bool {
         if then <= self.now {
             return false;
@@ -224,8 +225,8 @@ impl Simulation {
         while self.step() {}
     }
 
-    /// As [`run`](Self::run), but only up to the next instant at which a task
-    /// ends or is due: false if there is none.
+    /// As [`run`](Self::run), but only up to the next instant at which a task ends, is due or is
+    /// woken: false if there is none.
     pub fn step(&mut self) -> bool {
         self.dispatch();
         let next = self.next_event();
@@ -233,13 +234,13 @@ impl Simulation {
         next.is_some()
     }
 
-    /// Lets time pass until all has ended that this caller has submitted since
-    /// its last synchronize; at that instant nothing more is dispatched yet.
+    /// Lets time pass until all tasks have ended that this caller has submitted since its last
+    /// synchronize. At that instant nothing more is dispatched yet.
     ///
     /// # Errors
     ///
-    /// [`SyncError`]: nothing outstanding, or stalled: it cannot end, for
-    /// something paused is in its way.
+    /// [`SyncError`]: nothing is outstanding; or the wait is stalled, because something paused
+    /// keeps a task from ending.
     pub fn synchronize(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
@@ -277,7 +278,7 @@ impl Simulation {
         key.expect("a group of another simulation")
     }
 
-    /// When a task ends, is due, or is woken, next.
+    /// The next time at which a task ends, is due or is woken.
     fn next_event(&self) -> Option<Duration> {
         self.next_end()
             .into_iter()
@@ -286,8 +287,8 @@ impl Simulation {
             .min()
     }
 
-    /// Moves time: what is due then arrives, futures are woken, and the tasks that end then
-    /// do, by worker.
+    /// Moves time to `then`: tasks that are due arrive, futures are woken, and tasks that end then
+    /// end, by worker.
     fn move_to(&mut self, then: Duration) {
         self.now = then;
         self.core.advance(then);
@@ -311,7 +312,7 @@ impl Simulation {
                     self.core.finish(worker, tag, ending, end, &mut self.wakes);
                 }
             }
-            let _none = self.core.rest(worker, None);
+            self.core.rest(worker, None);
             if let Some(idle) = self.idle {
                 self.rests.insert(worker, end.saturating_add(idle));
             }
@@ -323,7 +324,7 @@ impl Simulation {
         self.collect_unrun();
     }
 
-    /// A future was polled, and awaits for so long.
+    /// A future was polled, and awaits for `pause`.
     fn await_again(&mut self, worker: u32, (tag, job): (Tag, Job), pause: Duration) {
         let since = self.now.saturating_sub(job.work.takes);
         let polled = ((tag, job.clone()), pause.is_zero());
@@ -335,7 +336,7 @@ impl Simulation {
         job.progress().pause = wakes.map(|future| self.pauses.set(at, future));
     }
 
-    /// Idle workers take what is eligible; what takes no time ends at once.
+    /// Idle workers take eligible tasks; a task that takes no time ends at once.
     fn dispatch(&mut self) {
         loop {
             while let Some(Action::Start(n) | Action::Wake(n)) = self.core.next_action() {
@@ -376,7 +377,7 @@ impl Simulation {
         });
     }
 
-    /// Rows of tasks that ended without running.
+    /// Collects the rows of tasks that ended without running.
     fn collect_unrun(&mut self) {
         for ended in std::mem::take(&mut self.core.todo.ended) {
             let pause = ended.job.ended().into_iter();

@@ -1,24 +1,24 @@
-//! Slots behind copyable keys that a stale key never opens again.
+//! Slots behind copyable keys: a stale key never opens a slot again.
 //!
-//! State: slots stand in chunks of [`CHUNK`]; a key's index is `place * CHUNK + slot`, where a
-//! place is a position in the directory. Every chunk threads its own free slots, last in, first
-//! out, which keeps them warm.
+//! State: slots are in chunks of [`CHUNK`]. A key's index is `place * CHUNK + slot`, where a place
+//! is a position in the directory. Each chunk links its own free slots, last in, first out, so that
+//! recently used slots are reused while they are in the cache.
 //!
 //! Invariants:
-//! 1. A pair of index and generation is issued once. A slot counts its generation up when its value
-//!    leaves, and is retired at the last one. A freed chunk leaves the largest generation of its
-//!    slots, none of which was issued, as the `floor` of the next chunk there; a place whose floor
-//!    is the last generation is used up.
+//! 1. A pair of index and generation is issued once. A slot increments its generation when its
+//!    value leaves, and is retired at the last one. When a chunk is freed, the largest generation
+//!    of its slots, which none of them has issued, becomes the `floor` of the next chunk at that
+//!    place. A place whose floor is the last generation is used up.
 //! 2. `open` lists the places of chunks with a free slot.
-//! 3. At most one chunk is empty, and then it is at `spare`: so a value which comes and goes at the
-//!    edge of a chunk does not allocate each time.
-//! 4. No place below `vacant` could take a chunk and has none.
-//! 5. Without a value nothing is allocated but a chunk at the first place that can take one, and
-//!    the directory up to the last worn place.
+//! 3. At most one chunk is empty, and then it is at `spare`. So a value that comes and goes at the
+//!    boundary of a chunk does not allocate each time.
+//! 4. Every place below `vacant` has a chunk or is used up.
+//! 5. Without a value nothing is allocated, except a chunk at the first place that can take one,
+//!    and the directory up to the last worn place.
 //!
-//! Wear: places at the end of the directory without a chunk are forgotten, and the slab's `floor`
-//! rises above theirs; but those at half of their generations are remembered, at 16 bytes each. So
-//! each of the 2^24 places lasts for 2^31 values or more.
+//! Wear: places without a chunk at the end of the directory are forgotten, and the slab's `floor`
+//! rises to at least theirs. Places at half of their generations or more are remembered, at 16
+//! bytes each. So each of the 2^24 places lasts for 2^31 values or more.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -29,17 +29,17 @@ pub(crate) mod tests;
 
 pub(crate) use pages::{Pages, context_of, key_of, remove};
 
-/// No slot has this index.
+/// The index that no slot has.
 pub const NO_INDEX: u32 = u32::MAX;
 /// Slots in one chunk.
 pub const CHUNK: usize = 256;
 
 const SHIFT: u32 = CHUNK.trailing_zeros();
 const MASK: u32 = CHUNK as u32 - 1;
-/// Places that can be used; the last one is left out, for [`NO_INDEX`].
+/// How many places can be used; the last one is left out, for [`NO_INDEX`].
 const PLACES: usize = (u32::MAX >> SHIFT) as usize;
 const NO_SLOT: u16 = u16::MAX;
-/// A place with a floor from here on is not forgotten.
+/// A place with this floor or a higher one is not forgotten.
 const WORN: NonZeroU32 = NonZeroU32::new(u32::MAX / 2).unwrap();
 /// Capacity that is not worth giving back while the slab is in use.
 const SMALL: usize = 8;
@@ -54,13 +54,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// As a number that is not 0.
+    /// The key as a number that is not 0.
     #[inline]
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation.get()) << 32 | u64::from(self.index)
     }
 
-    /// The key that gave these bits; none did if they are 0.
+    /// The key that gave these bits; `None` if the upper half is 0, which no key gives.
     #[inline]
     pub fn from_bits(bits: u64) -> Option<Self> {
         let generation = NonZeroU32::new((bits >> 32) as u32)?;
@@ -91,7 +91,7 @@ impl serde::Serialize for Key {
 
 struct Slot<T> {
     value: Option<T>,
-    /// Of the value that is here, or of the next one. The last one is never issued.
+    /// The generation of the value here, or of the next one. The last generation is never issued.
     generation: NonZeroU32,
     /// The next free slot of the chunk, while this one is free.
     next: u16,
@@ -113,9 +113,9 @@ impl<T> Place<T> {
 
 /// Values in numbered slots, each addressed by a [`Key`] that no later value ever matches.
 ///
-/// Inserting, looking up and removing are O(1) amortised, but that freeing a chunk looks through
-/// the list of those with a free slot. Chunks without a value are freed, all but one. At most
-/// `256 * (2^24 - 1)` values fit. The slab never drops a value itself except when it is dropped.
+/// Inserting, looking up and removing are O(1) amortized, except that freeing a chunk searches the
+/// list of chunks with a free slot. Chunks without a value are freed, all but one. At most `256 *
+/// (2^24 - 1)` values fit. The slab never drops a value itself except when it is dropped.
 pub struct Slab<T> {
     places: Vec<Place<T>>,
     open: Vec<u32>,
@@ -161,7 +161,7 @@ impl<T> Slab<T> {
         self.insert_with(|_| value)
     }
 
-    /// The same with a value that knows its key.
+    /// As [`insert`](Self::insert), with a value that is made from its key.
     #[inline(always)]
     pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
         let number = match self.open.last() {
@@ -186,13 +186,13 @@ impl<T> Slab<T> {
         key
     }
 
-    /// Takes a value out, or nothing if the key is stale.
+    /// Takes a value out; `None` if the key is stale.
     #[inline(always)]
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.remove_if(key, |_| true)
     }
 
-    /// The same, and nothing if it is not meant.
+    /// As [`remove`](Self::remove), but takes nothing out unless `is_meant` returns true.
     #[inline(always)]
     pub fn remove_if(&mut self, key: Key, is_meant: impl FnOnce(&T) -> bool) -> Option<T> {
         let (number, at) = (key.index >> SHIFT, (key.index & MASK) as u16);
@@ -226,26 +226,26 @@ impl<T> Slab<T> {
             .filter(|_| slot.generation == key.generation)
     }
 
-    /// As [`get`](Self::get), to change it.
+    /// As [`get`](Self::get), but mutable.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let (there, value) = self.entry_at(key.index)?;
         (there == key).then_some(value)
     }
 
-    /// The value in a slot, whatever its generation: for callers that know the slot to be pinned.
+    /// The value in a slot, of any generation: for callers that know that the slot is pinned.
     #[inline]
     pub fn by_index(&self, index: u32) -> Option<&T> {
         self.slot(index)?.value.as_ref()
     }
 
-    /// As [`by_index`](Self::by_index), to change it.
+    /// As [`by_index`](Self::by_index), but mutable.
     #[inline]
     pub fn by_index_mut(&mut self, index: u32) -> Option<&mut T> {
         self.slot_mut(index)?.value.as_mut()
     }
 
-    /// The key of the value in a slot, if one is there.
+    /// The key of the value in a slot, if the slot has one.
     #[inline]
     pub fn key_at(&self, index: u32) -> Option<Key> {
         let slot = self.slot(index)?;
@@ -253,7 +253,7 @@ impl<T> Slab<T> {
         slot.value.as_ref().map(|_| Key { index, generation })
     }
 
-    /// The key of the value in a slot, and the value, to change it.
+    /// The key of the value in a slot, and the value, mutable.
     #[inline]
     pub fn entry_at(&mut self, index: u32) -> Option<(Key, &mut T)> {
         let slot = self.slot_mut(index)?;
@@ -261,7 +261,7 @@ impl<T> Slab<T> {
         Some((Key { index, generation }, slot.value.as_mut()?))
     }
 
-    /// All values with their keys, by ascending index. Visits every slot of every chunk.
+    /// All values with their keys, in ascending order of index. Visits every slot of every chunk.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         let chunks = (0u32..).step_by(CHUNK).zip(&self.places);
         chunks.flat_map(|(first, place)| {
@@ -296,7 +296,7 @@ impl<T> Slab<T> {
         Some(&mut chunk.as_mut()?[(index & MASK) as usize])
     }
 
-    /// A chunk at the first place that can take one.
+    /// Makes a chunk at the first place that can take one.
     #[cold]
     fn new_chunk(&mut self) -> u32 {
         let found = (self.vacant..self.places.len()).find(|&n| self.places[n].can_take_a_chunk());
@@ -326,13 +326,13 @@ impl<T> Slab<T> {
         number as u32
     }
 
-    /// A chunk has lost its last value: it becomes the spare, or it or the spare is freed.
+    /// A chunk has lost its last value. It becomes the spare, or it or the spare is freed.
     #[cold]
     fn emptied(&mut self, number: usize) {
         if self.places[number].first_free == NO_SLOT {
             self.free_chunk(number);
         } else if self.spare != number && self.is_spare(self.spare) {
-            // The lower one stays, so that the directory can become shorter.
+            // The lower one stays, so that the directory can shrink.
             self.free_chunk(number.max(self.spare));
             self.spare = number.min(self.spare);
         } else {

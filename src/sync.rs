@@ -1,29 +1,26 @@
-//! The facade over the standard library, parking_lot, loom and shuttle: the
-//! only file that names any of them.
+//! The facade over the standard library, parking_lot, loom and shuttle: the only file that names
+//! any of them.
 //!
-//! All offer the same words, so that the algorithms are written once and carry
-//! no cfg. loom explores all interleavings of a small model under a weak
-//! memory; shuttle runs random schedules of larger compositions, sequentially
-//! consistent only. What those two cannot do the same way is said here:
+//! All of them offer the same names here, so that the algorithms are written once and without cfg.
+//! loom explores all interleavings of a small model under a weak memory model. shuttle runs random
+//! schedules of larger compositions, with sequential consistency only. The differences that remain:
 //!
-//! - `Mutex::new` and the constructors of the atomics are `const` only where
-//!   nothing is modelled, and so is what [`const_fn`] makes of them.
-//! - loom has no `Weak` and cannot unsize an `Arc`: do without in what is
-//!   modelled with it.
-//! - No timed waiting. In the model every deadline passes at once:
-//!   [`Condition::wait`] gives the mutex up, takes it again and reports the
-//!   time-out. What other threads do in between is explored, so a grant racing
-//!   a time-out is; being notified during a timed sleep is not, which differs
-//!   from the untimed sleep in nothing but the deadline.
-//! - `spin_loop` and `yield_now` must stand in every loop that waits for
-//!   another thread, or the model never ends.
+//! - `Mutex::new` and the constructors of the atomics are `const` only where nothing is modelled;
+//!   so is what [`const_fn`] makes of them.
+//! - loom has no `Weak` and cannot unsize an `Arc`: code that is modelled with loom does without.
+//! - There is no timed waiting. In the model every deadline passes at once: [`Condition::wait`]
+//!   unlocks the mutex, locks it again and reports the time-out. What other threads do in between
+//!   is explored, so a grant that races a time-out is, too. A notification during a timed sleep is
+//!   not; that case differs from the untimed sleep only by the deadline.
+//! - Every loop that waits for another thread must call `spin_loop` or `yield_now`, or the model
+//!   never ends.
 //!
-//! Some things are never modelled: [`WakeArc`], since only that `Arc` makes a
-//! `Waker`, [`UnmodelledArc`], [`Tally`], a statistic no decision depends on, [`unique`], whose
-//! numbers are only ever compared for equality, the memory that `group` keeps
-//! for reuse, and the list of threads that have received from a queue.
+//! Some things are never modelled: [`WakeArc`], since only that `Arc` makes a `Waker`;
+//! [`UnmodelledArc`]; [`Tally`], a statistic that no decision depends on; [`unique`], whose numbers
+//! are only compared for equality; the memory that `group` keeps for reuse; and the list of threads
+//! that have received from a queue.
 
-// Each floor takes the words it needs; the facade states them all.
+// Each module takes the names it needs; the facade lists them all.
 #![allow(dead_code, unused_imports)]
 
 #[cfg(any(loom, shuttle))]
@@ -31,16 +28,16 @@ pub(crate) use self::model::*;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use self::real::*;
 
-/// The `Arc` that `std::task::Wake` is implemented for, under loom too.
+/// The `Arc` for which `std::task::Wake` is implemented, under loom too.
 pub(crate) use std::sync::Arc as WakeArc;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::thread::panicking;
 
-/// For names and reports, which nobody changes, and of whose count nothing depends.
+/// For names and reports, which never change, and on whose reference count nothing depends.
 pub(crate) use std::sync::Arc as UnmodelledArc;
 
-/// What no model sees: for memory that is to be used again, and for a list of threads.
-/// Nothing that a model sees is done under such a lock.
+/// Not visible to a model: for memory that is reused, and for a list of threads. Nothing that a
+/// model sees is done under such a lock.
 pub(crate) use parking_lot::Mutex as UnmodelledMutex;
 pub(crate) use std::thread_local as unmodelled_per_thread;
 
@@ -49,7 +46,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64 as Unmodelled, Ordering as UnmodelledOrdering};
 use std::time::Instant;
 
-/// A function that is `const`, but in a build for a model.
+/// A function that is `const`, except in a build for a model.
 macro_rules! const_fn {
     ($(#[$attr:meta])* $vis:vis fn $($rest:tt)*) => {
         #[cfg(not(any(loom, shuttle)))]
@@ -69,13 +66,13 @@ pub(crate) const fn model_size(normal: usize, modelled: usize) -> usize {
     if MODELLED { modelled } else { normal }
 }
 
-/// As many pause instructions.
+/// Executes `times` pause instructions.
 #[inline]
 pub(crate) fn pause(times: u32) {
     (0..times).for_each(|_| spin_loop());
 }
 
-/// A count for people to read: never modelled, and nothing is decided by it.
+/// A count for people to read. It is never modelled, and no decision depends on it.
 #[derive(Debug)]
 pub(crate) struct Tally(Unmodelled);
 
@@ -94,15 +91,15 @@ impl Tally {
     }
 }
 
-/// A number that nobody else in this process has been given.
+/// A number that this process has given to no other caller.
 pub(crate) fn unique() -> u64 {
     static LAST: Unmodelled = Unmodelled::new(0);
     // Relaxed: no two read-modify-writes of one word see the same value.
     LAST.fetch_add(1, UnmodelledOrdering::Relaxed)
 }
 
-/// A number of the calling thread's own, below [`u64::MAX`]; that while the
-/// thread's locals are destroyed.
+/// A number of the calling thread, below [`u64::MAX`]; [`u64::MAX`] while the thread's locals are
+/// destroyed.
 #[inline]
 pub(crate) fn thread_number() -> u64 {
     per_thread! {
@@ -117,13 +114,13 @@ pub(crate) fn thread_number() -> u64 {
     number.unwrap_or(u64::MAX)
 }
 
-/// On two lines of the cache of its own, as processors fetch them in pairs: who
-/// changes what stands beside it does not take it away.
+/// On two cache lines of its own, because processors fetch them in pairs: a thread that changes
+/// neighbouring data does not take these lines away.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub(crate) T);
 
-/// A cell in the shape of loom's, where no model sees what is done with the
+/// A cell with the interface of loom's, for builds where no model sees what is done with the
 /// pointer.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
@@ -146,8 +143,8 @@ impl<T> PlainCell<T> {
     }
 }
 
-/// A condition variable and its mutex, those of std: a word each. Those of parking_lot go through
-/// a table that all threads share, and their threads wake later.
+/// A condition variable and its mutex, from std: one word each. Those of parking_lot go through a
+/// table that all threads share, and their threads wake later.
 #[derive(Debug)]
 pub(crate) struct Condition {
     mutex: ConditionMutex<()>,
@@ -166,7 +163,7 @@ impl Condition {
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until notified, perhaps for nothing, or until the deadline. Returns the guard, and
+    /// Waits until notified, perhaps spuriously, or until the deadline. Returns the guard, and
     /// whether the deadline has passed.
     pub(crate) fn wait<'c>(
         &'c self,
@@ -209,7 +206,7 @@ mod real {
 
     pub(crate) use super::PlainCell as UnsafeCell;
 
-    /// Nothing: see the model's.
+    /// Does nothing: see the model's version.
     #[inline(always)]
     pub(crate) fn model_fence() {}
 }
@@ -242,14 +239,15 @@ mod model {
     use std::ops::{Deref, DerefMut};
     use std::sync::PoisonError;
 
-    /// loom takes a SeqCst load or read-modify-write for an AcqRel one. Where an argument rests on
-    /// the single order of such, this stands between the two in the model; elsewhere it is nothing.
+    /// loom treats a SeqCst load or read-modify-write as AcqRel. Where an argument depends on the
+    /// single order of two of these, this fence is between them in the model; elsewhere it is
+    /// nothing.
     pub(crate) fn model_fence() {
         fence(Ordering::SeqCst);
     }
 
-    /// `thread_local!`, whose name a `use` cannot export; loom's does not know
-    /// the `const` form.
+    /// As `thread_local!`, whose name a `use` cannot export. loom's version does not know the
+    /// `const` form.
     macro_rules! per_thread {
         ($(static $name:ident: $type:ty = const $init:block;)+) => {
             $($crate::sync::checker::thread_local! { static $name: $type = $init; })+
@@ -257,12 +255,11 @@ mod model {
     }
     pub(crate) use per_thread;
 
-    /// Runs a model under at most this many preemptions per execution (`None`:
-    /// all there can be), and prints the bound and how many interleavings it
-    /// came to. With `MODELS=full` in the environment no bound holds, with
-    /// `MODELS=deep` the given one, else one less, but not 0. One model runs at a
-    /// time: each maps stacks anew, for which threads of one process wait for each
-    /// other, so that two models beside each other take twice as long as in turn.
+    /// Runs a model with at most this many preemptions per execution (`None`: no bound), and prints
+    /// the bound and the number of interleavings. With `MODELS=full` in the environment there is no
+    /// bound, with `MODELS=deep` the given one, otherwise one less, but not 0. One model runs at a
+    /// time. Each maps new stacks, for which threads of one process wait for each other: two models
+    /// at the same time would take twice as long as one after the other.
     #[cfg(all(test, loom))]
     pub(crate) fn explore(
         name: &str,
@@ -323,7 +320,7 @@ mod model {
         }
     }
 
-    /// `held` is empty only while the mutex is given up inside a method.
+    /// `held` is empty only while a method has the mutex unlocked.
     #[derive(Debug)]
     pub(crate) struct MutexGuard<'a, T> {
         mutex: &'a Mutex<T>,
@@ -331,8 +328,7 @@ mod model {
     }
 
     impl<T> MutexGuard<'_, T> {
-        /// Runs `f` with the mutex unlocked, and locks it again, also when `f`
-        /// panics.
+        /// Runs `f` with the mutex unlocked, and locks it again, even if `f` panics.
         pub(crate) fn unlocked<R>(guard: &mut Self, f: impl FnOnce() -> R) -> R {
             struct Relock<'g, 'a, T>(&'g mut MutexGuard<'a, T>);
             impl<T> Drop for Relock<'_, '_, T> {

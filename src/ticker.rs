@@ -1,11 +1,10 @@
-//! Who keeps the time: a thread, or a future for any runtime.
+//! Keeping the time: a thread, or a future for any runtime.
 //!
-//! What has dates (a [`Queue`](crate::queue::Queue) with back-off, a
-//! [`JobQueue`](crate::job_queue::JobQueue) with due times and leases,
-//! [`Dialogs`](crate::dialog::Dialogs) with timers, a
-//! [`Scheduler`](crate::scheduler::Scheduler) on a pool) does what is due when it is told
-//! the time. These tell it: they sleep until the next date, wake up when an earlier one is
-//! set, and poll nothing.
+//! Things with dates do what is due when they are told the time: a [`Queue`](crate::queue::Queue)
+//! with back-off, a [`JobQueue`](crate::job_queue::JobQueue) with due times and leases,
+//! [`Dialogs`](crate::dialog::Dialogs) with timers, and a
+//! [`Scheduler`](crate::scheduler::Scheduler) on a pool. A ticker tells them the time: it sleeps
+//! until the next date, wakes up when an earlier one is set, and polls nothing.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -34,36 +33,39 @@ pub use crate::due::Timed;
 
 /// A thread that keeps the time of one thing, until it is dropped.
 ///
-/// It holds a handle of that thing, sleeps until the next date, and wakes up when an earlier
-/// one is set. No date is served early, and none later than the thread gets to run.
+/// It holds a handle of that thing, sleeps until the next date, and wakes up when an earlier one is
+/// set. No date is served early; a date is served as soon as the thread gets to run.
 ///
-/// From its start on the clock says from when something counts: a back-off from the failure, a
-/// lease from its claim, a dialog's timer from its setting, a task's delay from its submission.
-/// That stays so when the ticker is dropped. Before the first ticker they count from the last
-/// time told.
+/// From its start on, lengths begin at the clock's time: a back-off at the failure, a lease at its
+/// claim, a dialog's timer at its setting, a task's delay at its submission. This stays so after
+/// the ticker is dropped. Before the first ticker, they begin at the last time that was told.
 ///
-/// When it is dropped dates stay as they are, but nothing is due by itself any more, until
-/// another ticker begins or somebody tells the time. A [`Scheduler`] on a pool then takes no
-/// more tasks with a delay, and cancels those it has when it is shut down or dropped: see
-/// [`Place::after`].
+/// When the ticker is dropped, dates stay as they are, but nothing becomes due until another ticker
+/// begins or the time is told by a call of [`advance`](Timed::advance). A [`Scheduler`] on a pool
+/// then accepts no more tasks with a delay. It cancels those it has when it is shut down or
+/// dropped: see [`Place::after`].
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
 #[derive(Debug)]
 #[must_use = "dropping it ends it: keep it in a variable, as in `let _ticker = ...`"]
 pub struct Ticker {
-    /// Closed to end it.
+    /// Closed to stop the thread.
     stop: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// Starts one. Times count from `origin`, as they do in all other calls of
-    /// [`advance`](Timed::advance) of that thing.
+    /// Starts a ticker. Times count from `origin`: the date `origin.elapsed() + delay` is that long
+    /// from now.
+    ///
+    /// If the thing has or had another ticker, times count from the earlier of both origins, so
+    /// that time never stands still. If you compute dates, give all tickers of the thing the same
+    /// origin, and count from it where you call [`advance`](Timed::advance) yourself.
     ///
     /// # Errors
     ///
-    /// That of the system, if there is no thread to be had.
+    /// The system's error, if it cannot start a thread.
     pub fn spawn(timed: impl Timed + Send + 'static, origin: Instant) -> io::Result<Self> {
         let kept = Kept::begin(timed, origin);
         let stop = Arc::new(Semaphore::const_new(0));
@@ -75,9 +77,9 @@ impl Ticker {
 }
 
 impl Drop for Ticker {
-    /// Ends it, and waits until it has ended; an `advance` that it is in is done first.
-    /// What that wakes or runs may drop it too: then it ends after that `advance`, and the
-    /// drop waits for nothing.
+    /// Stops the thread, and waits until it has ended. If it is in an `advance`, that is finished
+    /// first. Code that this `advance` wakes or runs may drop the ticker, too: then the thread ends
+    /// after that `advance`, and the drop does not wait.
     fn drop(&mut self) {
         self.stop.close();
         let thread = self.thread.take();
@@ -89,9 +91,11 @@ impl Drop for Ticker {
     }
 }
 
-/// Keeps the time of something in an async task, for as long as it is polled. It counts as a
-/// [`Ticker`] from this call on, until the future is dropped. `sleep` is the runtime's: a
-/// future that is ready after so long.
+/// Keeps the time of a thing in an async task, for as long as the future is polled.
+///
+/// It counts as a [`Ticker`] from this call until the future is dropped; for `origin` see
+/// [`Ticker::spawn`]. `sleep` is the runtime's: it returns a future that is ready after that
+/// length.
 ///
 /// ```
 /// # use std::time::Instant;
@@ -101,7 +105,7 @@ impl Drop for Ticker {
 /// # }
 /// ```
 ///
-/// Cancel safe. It crosses threads if the thing and the sleeps do.
+/// Cancel safe. The future is `Send` if the thing and the sleeps are.
 pub fn keep_time<S: Future>(
     timed: impl Timed,
     origin: Instant,
@@ -135,15 +139,15 @@ async fn keep<S: Future>(
     }
 }
 
-/// What a ticker keeps the time of, for as long as this lives, and from when it counts.
+/// The thing whose time is kept as long as this lives, and the origin of its times.
 struct Kept<T: Timed> {
     timed: T,
     origin: Instant,
 }
 
 impl<T: Timed> Kept<T> {
-    fn begin(timed: T, origin: Instant) -> Self {
-        timed.with_dates(&mut |_, dates| dates.begin(origin));
+    fn begin(timed: T, mut origin: Instant) -> Self {
+        timed.with_dates(&mut |_, dates| origin = dates.begin(origin));
         Self { timed, origin }
     }
 }
@@ -171,7 +175,7 @@ fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
     }
 }
 
-/// Whether it was stopped before an earlier date came.
+/// Waits until the ticker is stopped or an earlier date is set; true if it was stopped.
 struct OrStopped<'a, T: Timed> {
     stopped: Wait<Acquire<&'a Semaphore>>,
     earlier: Wait<NextDue<'a, T>>,

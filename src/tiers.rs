@@ -1,19 +1,19 @@
-//! Which tier of one caller, or of one gate, is open.
+//! The tiers of one caller or of one gate, and which of them is open.
 //!
 //! # The rule
 //!
 //! A task is *outstanding* from its arrival until it has finished or is gone; it waits or it runs.
-//! One tier is open. It stays open until none of its tasks runs and either none of it is
-//! outstanding or a lower tier has one; then the lowest outstanding tier opens. While a lower tier
-//! is outstanding the open tier *drains*: it starts nothing new. So a late arrival in a lower tier
-//! waits for one drain at most, and endless arrivals in lower tiers hold back a higher one for
+//! One tier is open. It stays open until none of its tasks runs and either it has no outstanding
+//! task or a lower tier has one; then the lowest outstanding tier opens. While a lower tier has an
+//! outstanding task, the open tier *drains*: it starts nothing new. So a late arrival in a lower
+//! tier waits for one drain at most, and endless arrivals in lower tiers hold back a higher one for
 //! ever.
 //!
 //! # Invariants
 //!
-//! 1. A tier is open exactly if something is outstanding; only its tasks run.
-//! 2. `others` holds the outstanding tasks of each tier but the open one, ascending, and no zero; it
-//!    allocates nothing while it is empty.
+//! 1. A tier is open exactly if a task is outstanding; only tasks of the open tier run.
+//! 2. `others` holds the number of outstanding tasks of each other tier, ascending by tier, and no
+//!    zero. It allocates nothing while it is empty.
 //! 3. `draining` is set exactly if the first tier of `others` is below the open one; then at least
 //!    one task of the open tier runs.
 
@@ -25,31 +25,31 @@ mod tests;
 
 /// The outstanding tasks of each tier, and which tier is open.
 ///
-/// Every method is O(1) while one tier is outstanding. With t of them, what opens a tier or arrives
-/// in the highest is O(1), and all else O(log t), but for a tier that comes or goes in the middle:
-/// that moves up to t / 2 entries of 16 bytes. Nothing is allocated while at most one tier is
-/// outstanding; what many have taken is given back.
+/// Every method is O(1) while one tier is outstanding. With t outstanding tiers, opening a tier and
+/// arriving in the highest are O(1), and all else is O(log t). The exception is a tier that comes
+/// or goes in the middle: that moves up to t / 2 entries of 16 bytes. Nothing is allocated while at
+/// most one tier is outstanding; memory that many tiers have taken is given back.
 ///
 /// The caller reports what its tasks do, and starts one only where [`startable`](Self::startable)
-/// says so. A report that cannot be true (the end of a task that does not run, say) fails a debug
-/// assertion; without those it changes nothing.
+/// allows it. A report that cannot be true, such as the end of a task that does not run, fails a
+/// debug assertion; without debug assertions it changes nothing.
 #[derive(Default)]
 pub struct Tiers {
     others: VecDeque<(u32, u64)>,
-    /// Of the open tier.
+    /// How many tasks of the open tier wait.
     waiting: u64,
-    /// Of the open tier.
+    /// How many tasks of the open tier run.
     running: u64,
-    /// Means something only while one of the two counts above is not zero.
+    /// The open tier; meaningless while both counts above are 0.
     tier: u32,
     draining: bool,
 }
 
-/// Places that are not worth giving back.
+/// So little capacity is not given back.
 const FEW: usize = 64;
 
 impl Tiers {
-    /// Nothing is outstanding.
+    /// No task is outstanding.
     pub const fn new() -> Self {
         Tiers {
             others: VecDeque::new(),
@@ -66,7 +66,7 @@ impl Tiers {
         (!self.is_empty()).then_some(self.tier)
     }
 
-    /// Whether the open tier starts nothing new because a lower one has an outstanding task.
+    /// Whether the open tier starts nothing new because a lower tier has an outstanding task.
     #[inline]
     pub fn draining(&self) -> bool {
         self.draining
@@ -84,7 +84,7 @@ impl Tiers {
         self.waiting == 0 && self.running == 0
     }
 
-    /// How many tasks run: all of them are of the open tier.
+    /// How many tasks run: all are of the open tier.
     #[inline]
     pub fn running(&self) -> u64 {
         self.running
@@ -107,8 +107,8 @@ impl Tiers {
         self.others.iter().copied()
     }
 
-    /// Takes over what has been counted elsewhere: of the open tier, or, if no other has an
-    /// outstanding task, of any.
+    /// Takes over counts that were made elsewhere: for the open tier, or for any tier if no other
+    /// tier has an outstanding task.
     #[inline]
     pub fn recount(&mut self, tier: u32, waiting: u64, running: u64) {
         debug_assert!(
@@ -118,7 +118,7 @@ impl Tiers {
         (self.tier, self.waiting, self.running) = (tier, waiting, running);
     }
 
-    /// One more task of this tier is outstanding, and waits.
+    /// A task of this tier has arrived: it is outstanding, and waits.
     #[inline]
     pub fn arrive(&mut self, tier: u32) {
         if self.is_empty() {
@@ -146,7 +146,7 @@ impl Tiers {
 
     /// A waiting task of the open tier begins to run.
     ///
-    /// That never changes which tier is open, nor whether it drains.
+    /// This never changes which tier is open, nor whether it drains.
     #[inline]
     pub fn start(&mut self, tier: u32) {
         debug_assert!(self.startable(tier), "tier {tier} starts nothing now");
@@ -157,13 +157,13 @@ impl Tiers {
         }
     }
 
-    /// A running task is done, however it ended.
+    /// A running task has ended, in whichever way.
     #[inline]
     pub fn finish(&mut self, tier: u32) {
         self.finish_all(tier, 1);
     }
 
-    /// As [`finish`](Self::finish) of so many at once: at least one.
+    /// As [`finish`](Self::finish), for several tasks at once: at least one.
     #[inline]
     pub fn finish_all(&mut self, tier: u32, tasks: u32) {
         let tasks = u64::from(tasks);
@@ -177,7 +177,7 @@ impl Tiers {
         }
     }
 
-    /// A running task has not been done and waits again.
+    /// A running task was not finished, and waits again.
     #[inline]
     pub fn give_back(&mut self, tier: u32) {
         debug_assert!(
@@ -191,12 +191,12 @@ impl Tiers {
         }
     }
 
-    /// Where a tier stands among the others, or where it would.
+    /// The index of a tier among the others, or the index where it would be.
     fn find(&self, tier: u32) -> Result<usize, usize> {
         self.others.binary_search_by_key(&tier, |&(other, _)| other)
     }
 
-    /// So many more tasks of a tier wait that is not open.
+    /// Counts more waiting tasks of a tier that is not open.
     fn add_other(&mut self, tier: u32, tasks: u64) {
         match self.others.back_mut() {
             Some((last, count)) if *last == tier => *count += tasks,
@@ -217,7 +217,7 @@ impl Tiers {
         }
     }
 
-    /// Closes the open tier, of which nothing runs, and opens the lowest of the others.
+    /// Closes the open tier, of which no task runs, and opens the lowest of the others.
     #[cold]
     fn open_lowest(&mut self) {
         debug_assert_eq!(self.running, 0);
@@ -248,7 +248,7 @@ impl Tiers {
         self.shrink();
     }
 
-    /// Gives back what many tiers have left.
+    /// Gives back memory that many tiers have left.
     fn shrink(&mut self) {
         let (len, capacity) = (self.others.len(), self.others.capacity());
         if len == 0 {

@@ -1,6 +1,6 @@
 //! The one way to wait: every operation that may have to wait returns a lazy [`Wait`].
 //!
-//! A task awaits it, on any runtime; a thread calls [`wait`](Wait::wait), or
+//! A task awaits it, on any runtime. A thread calls [`wait`](Wait::wait) or
 //! [`wait_timeout`](Wait::wait_timeout). To give up, drop it.
 //!
 //! ```
@@ -34,26 +34,23 @@
 //       Ready at once
 // ```
 //
-// Protocol: a poll that finds nothing registers the waker under the lock under
-// which it looked (`list`). Who makes something available notifies under that
-// lock and wakes after it (`session`). A blocking call polls the same operation
-// with a parker of the thread's own (`parker`); before that it may try for a
-// moment without registering.
+// Protocol: a poll that finds nothing registers the waker under the lock under which it looked
+// (`list`). A thread that makes something available notifies waiters under that lock, and wakes
+// them after it releases the lock (`session`). A blocking call polls the same operation with a
+// parker of its own thread (`parker`); before that it may try for a moment without registering.
 //
 // Invariants:
-// 1. `cancel` is called exactly once if the operation was ever Pending and was
-//    not Ready since, else never.
-// 2. A blocking call sleeps only after a poll that was Pending, and polls
-//    again after every sleep, also after the one that the deadline ended.
-// 3. No code of the user's (clone, wake and drop of a waker) runs under an
-//    internal lock. A waker that panics when it is woken or dropped stops
-//    nobody (`session`).
-// 4. `block` and `unblock` come in pairs, around everything between the first
-//    sleep and the end of an untimed blocking call.
+// 1. `cancel` is called exactly once if the operation was ever Pending and has not been Ready
+//    since. Otherwise it is never called.
+// 2. A blocking call sleeps only after a poll that was Pending. It polls again after every sleep,
+//    including a sleep that the deadline ended.
+// 3. No user code (clone, wake and drop of a waker) runs under an internal lock. If a waker panics
+//    when it is woken or dropped, the other waiters are still served (`session`).
+// 4. `block` and `unblock` come in pairs, around everything between the first sleep and the end of
+//    an untimed blocking call.
 //
-// Memory ordering: what was done before an operation was granted is published
-// by the lock or word of that operation, what was done before a wake by the
-// parker.
+// Memory ordering: the lock or word of an operation publishes what was done before the operation
+// was granted. The parker publishes what was done before a wake.
 
 mod list;
 mod parker;
@@ -73,7 +70,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use self::parker::with_parker;
 use crate::error::TimedOut;
 use crate::shown::shows;
 
@@ -82,6 +78,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
+    parker::with_parker,
     pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off, lost},
     session::{ClonedWaker, Guarded, Session, WakeBatch, contained, drop_quietly},
 };
@@ -91,53 +88,52 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation that may have to wait, and that a [`Wait`] is of. It cannot be
-/// implemented outside this crate.
+/// An operation that may have to wait: what a [`Wait`] waits for. It cannot be implemented outside
+/// this crate.
 pub trait Op: sealed::Sealed + Unpin {
-    /// What the wait gives.
+    /// The result of the wait.
     type Output;
 
-    /// An untimed blocking call asks first for what can be had at once, by
-    /// little code. `None` changes nothing.
+    /// An untimed blocking call tries this first: a short path for what is available at once.
+    /// `None` changes nothing.
     #[doc(hidden)]
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
         None
     }
 
-    /// An untimed blocking call tries before the first poll and after every
-    /// wake-up, for as long as a sleep would cost. `None` changes nothing, nor
-    /// does a panic.
+    /// An untimed blocking call tries this before the first poll and after every wake-up. It may
+    /// take about as long as a sleep would cost. Neither `None` nor a panic changes anything.
     #[doc(hidden)]
     #[inline]
     fn attempt(&mut self) -> Option<Self::Output> {
         None
     }
 
-    /// Tries, and if there is nothing sees to it that the waker is woken when
-    /// there may be. Not called again after `Ready`. A first poll that panics
-    /// leaves nothing behind; a later one what [`cancel`](Self::cancel) undoes.
+    /// Tries. If nothing is available, arranges that the waker is woken when something may be. It
+    /// is not called again after `Ready`. If a first poll panics, nothing is left behind; after a
+    /// panic in a later poll, [`cancel`](Self::cancel) undoes what is left.
     #[doc(hidden)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output>;
 
-    /// Gives up after a `Pending`: takes the waiter out of the line, and passes
-    /// on a notification or a grant it has not used.
+    /// Gives up after a `Pending`: removes the waiter from the wait queue, and passes on a
+    /// notification or a grant that the waiter has not used.
     #[doc(hidden)]
     fn cancel(&mut self);
 
-    /// The thread is about to sleep without a deadline, the first time in this wait, until
-    /// this waker, which is one of ours, is woken.
+    /// The thread is about to sleep without a deadline, for the first time in this wait. It sleeps
+    /// until this waker, which is one of this crate's, is woken.
     #[doc(hidden)]
     fn block(&mut self, _waker: &Waker) {}
 
-    /// That wait has ended: granted, or unwinding.
+    /// The wait that called `block` has ended: it was granted, or it unwinds.
     #[doc(hidden)]
     fn unblock(&mut self) {}
 }
 
-/// Looks without a cloned waker first, so that nothing is cloned where there is
-/// no need to wait. `None` asks for one: the second look has a clone to leave.
-/// What it puts in its place is dropped here, under no lock.
+/// Calls `look` without a cloned waker first: nothing is cloned if there is no need to wait. If it
+/// returns `None`, calls it again with a clone, which it may store. A waker that `look` leaves in
+/// the clone's place is dropped here, under no lock.
 pub(crate) fn look_twice<R>(
     cx: &mut Context<'_>,
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
@@ -152,24 +148,23 @@ pub(crate) fn look_twice<R>(
 
 /// A wait for one operation: a lazy future, and a blocking call.
 ///
-/// Nothing is tried, and no place in line taken, before it is polled or one of
-/// the blocking methods is called.
+/// Before it is polled, or one of the blocking methods is called, it tries nothing and is not in
+/// the wait queue.
 ///
 /// # Cancel safety
 ///
-/// Dropping it cancels, as does a time-out: a wait that stood in line leaves it,
-/// what it had been promised goes to the next, and nothing is lost.
+/// Dropping the wait cancels it, as does a time-out: it leaves the wait queue, what it was notified
+/// of or granted goes to the next waiter, and nothing is lost.
 ///
 /// # Cost
 ///
-/// No allocation and no clock while the operation succeeds at once. A thread
-/// that has to wait looks for its wake-up for about two microseconds, then
-/// sleeps until it is woken; nothing polls.
+/// No allocation and no clock while the operation succeeds at once. A thread that has to wait spins
+/// for about two microseconds, then sleeps until it is woken. Nothing polls.
 ///
 /// # A wait that owns
 ///
-/// A wait borrows what it waits on. Where a future must be `'static`, an `async` block
-/// owns both, for every wait of this crate, and gives the handle back at its end:
+/// A wait borrows what it waits on. If a future must be `'static`, wrap both in an `async` block:
+/// the block owns them, for every wait of this crate, and gives the handle back at its end:
 ///
 /// ```
 /// use conversant::intent::{Deadlock, Guard, IntentLock};
@@ -187,23 +182,23 @@ pub(crate) fn look_twice<R>(
 /// spawn(convert(guard, Mode::X));
 /// ```
 ///
-/// If that is dropped before its end the wait is cancelled, and then the handle is
-/// dropped. What is to outlive it goes in as a clone, where the handle has one.
+/// If that future is dropped before its end, the wait is cancelled, and then the handle is dropped.
+/// To keep the handle, pass a clone into the block, if the handle can be cloned.
 ///
 /// # Polled again
 ///
-/// - After its result, which may be an error, a wait is done: a poll of it panics. For
-///   another result make another wait.
-/// - After a poll that panicked, because a clone of the waker did, or a comparison of
-///   the user's, a wait is as if that poll had not been: it can be polled again, and can
-///   be dropped. What it was granted by then it still has to give. Only a push whose key's
-///   comparison panicked is done: key and job are gone.
+/// - After its result, which may be an error, a wait is done: polling it panics. For another result
+///   make another wait.
+/// - A poll may panic because a clone of the waker or a comparison of the user's panics. The wait
+///   is then as if that poll had not been: it can be polled again, and can be dropped. What it was
+///   granted by then it still has to give. The only exception is a push whose key's comparison
+///   panicked: it is done; key and job are gone.
 /// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
 pub struct Wait<O: Op> {
     op: O,
     stage: Stage,
-    /// `block` was called (invariant 4).
+    /// Whether `block` was called (invariant 4).
     blocked: bool,
 }
 
@@ -224,11 +219,11 @@ impl<O: Op> Wait<O> {
         }
     }
 
-    /// Blocks the calling thread until the operation is done. In a task await it
-    /// instead: this would keep a thread of the runtime.
+    /// Blocks the calling thread until the operation is done. In a task await the wait instead:
+    /// this method would block a thread of the runtime.
     ///
     /// Waits may be nested on one thread.
-    // Where it need not wait, all of it is to be one piece of code at its caller's.
+    // If there is no need to wait, all of it is to be inlined into the caller.
     #[inline(always)]
     pub fn wait(mut self) -> O::Output {
         if self.stage == Stage::New
@@ -240,7 +235,7 @@ impl<O: Op> Wait<O> {
         self.wait_longer()
     }
 
-    /// [`wait`](Self::wait) for what is not there at once.
+    /// [`wait`](Self::wait) for an operation that was not ready at once.
     #[inline(never)]
     fn wait_longer(mut self) -> O::Output {
         with_parker(|parker, cx| {
@@ -266,31 +261,33 @@ impl<O: Op> Wait<O> {
         })
     }
 
-    /// Blocks the thread as [`wait`](Self::wait) does, also that of a runtime, but for at most
-    /// `timeout`. The operation is tried at least once, and once more when the time is up. A
-    /// time-out too long to be a date does not end the wait.
+    /// Blocks the thread as [`wait`](Self::wait) does, but for at most `timeout`.
+    ///
+    /// It blocks a thread of a runtime, too. The operation is tried at least once, and once more
+    /// when the time is up. If `timeout` ends beyond the range of `Instant`, it never ends the wait.
     ///
     /// # Errors
     ///
-    /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
+    /// [`TimedOut`] if the operation was not done by then; the wait is cancelled.
     pub fn wait_timeout(mut self, timeout: Duration) -> Result<O::Output, TimedOut> {
         // The clock is read only by a wait that must wait.
         self.wait_at_most(|| Instant::now().checked_add(timeout))
     }
 
-    /// Blocks the thread as [`wait`](Self::wait) does, also that of a runtime, but until
-    /// `deadline` at the latest. The operation is tried at least once, also if the deadline has
-    /// passed, and once more when it passes.
+    /// Blocks the thread as [`wait`](Self::wait) does, but until `deadline` at the latest.
+    ///
+    /// It blocks a thread of a runtime, too. The operation is tried at least once, even if the
+    /// deadline has passed, and once more when it passes.
     ///
     /// # Errors
     ///
-    /// [`TimedOut`] if there was nothing by then; the wait is cancelled.
+    /// [`TimedOut`] if the operation was not done by then; the wait is cancelled.
     pub fn wait_deadline(mut self, deadline: Instant) -> Result<O::Output, TimedOut> {
         self.wait_at_most(|| Some(deadline))
     }
 
-    /// If it times out the wait is cancelled, and its operation can be asked
-    /// what it has left.
+    /// Waits until `deadline` at the latest. After a time-out the wait is cancelled, and the caller
+    /// can ask its operation what is left.
     pub(crate) fn wait_at_most(
         &mut self,
         deadline: impl FnOnce() -> Option<Instant>,
@@ -313,7 +310,7 @@ impl<O: Op> Wait<O> {
         })
     }
 
-    /// One poll, by invariant 1.
+    /// Polls once, and keeps invariant 1.
     fn step(&mut self, cx: &mut Context<'_>) -> Poll<O::Output> {
         assert!(
             self.stage != Stage::Done,

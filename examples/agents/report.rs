@@ -12,7 +12,7 @@ use crate::run::{Agent, Outcome};
 const BARS: usize = 40;
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Prints it. Whether everything is as it must be.
+/// Prints the result; returns whether everything is as it must be.
 pub(crate) fn print(options: &Options, outcome: &Outcome) -> bool {
     let late: usize = outcome.agents.iter().map(|agent| agent.late).sum();
     println!("{}", table(outcome));

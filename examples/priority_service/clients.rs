@@ -23,7 +23,7 @@ pub(crate) struct Clients {
     answered: Vec<u32>,
     /// In the order in which they became known.
     pub(crate) fates: Vec<(u32, Fate)>,
-    /// What must not happen.
+    /// What went wrong.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl Clients {
         self.asking.insert(endpoint.id(), (number, endpoint));
     }
 
-    /// Nobody waits any more.
+    /// Whether no client waits any more.
     pub(crate) fn are_done(&self) -> bool {
         self.asking.is_empty()
     }

@@ -18,14 +18,14 @@ pub(crate) struct Outcome {
     pub(crate) took: Option<Duration>,
 }
 
-/// Prints it. Whether everything is as it must be.
+/// Prints the result; returns whether everything is as it must be.
 pub(crate) fn print(options: &Options, outcome: &Outcome) -> bool {
     let wrong = wrong(options, outcome);
     let mut text = told(outcome);
     for what in &wrong {
         text += &format!("WRONG: {what}\n");
     }
-    // Whoever closes the pipe has read enough.
+    // A reader that closes the pipe has read enough.
     _ = std::io::stdout().write_all(text.as_bytes());
     wrong.is_empty()
 }
@@ -68,7 +68,7 @@ fn told(outcome: &Outcome) -> String {
     text
 }
 
-/// What must not happen.
+/// What went wrong.
 fn wrong(options: &Options, outcome: &Outcome) -> Vec<String> {
     let mut wrong = outcome.clients.wrong.clone();
     if outcome.left != Left::default() {

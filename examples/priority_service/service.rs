@@ -1,4 +1,4 @@
-//! The front end and the back end, whoever reads for them.
+//! The front end and the back end, for any threads that read for them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ pub(crate) struct Service {
     pairs: Mutex<HashMap<EndpointId, EndpointRef<Note>>>,
 }
 
-/// What a service that has nothing to do still holds.
+/// What a service without work still holds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) dialogs: usize,

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
                 clients.hear(delivery);
             }
         }
-        // All that still crosses goes from the front to the back.
+        // All events that are still on their way go from the front end to the back end.
         service.front.close();
         for reader in front {
             reader.join().expect("a reader does not panic");

@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 impl Play<'_> {
-    /// All is sent at time 0, and the readers take their first.
+    /// All requests are sent at time 0, and the readers take their first ones.
     fn open(&mut self) {
         let last = self.options.requests - 1;
         let second = self.options.second_after.min(last);

@@ -79,10 +79,10 @@ fn verdict_of(status: ExitStatus) -> Verdict {
     }
 }
 
-/// Waits for the end of the command and for its output together. The end of the pipe says
-/// nothing, since a child left behind may hold it: a helper thread waits for the process, and
-/// closes a pipe of its own when the process ends. The helper starts first: if it cannot be
-/// had, nothing has been started.
+/// Waits for the end of the command and for its output together. The end of the pipe says nothing,
+/// since a child left behind may hold it. So a helper thread waits for the process, and closes a
+/// pipe of its own when the process ends. The helper starts first: if it cannot be started, nothing
+/// else has been.
 fn attend(
     command: &str,
     running: &Running,
@@ -134,8 +134,8 @@ fn spawn(command: &str) -> io::Result<(PipeReader, Child)> {
     Ok((pipe, child))
 }
 
-/// Reads `pipe` until the command has ended, then what is in it at that moment. Returns the
-/// pipe if somebody still holds its other end.
+/// Reads `pipe` until the command has ended, then what is in it at that moment. Returns the pipe if
+/// another process still holds its other end.
 fn capture(mut pipe: PipeReader, ended: &PipeReader, output: &mut Output) -> Option<PipeReader> {
     let mut chunk = vec![0; KEPT];
     let mut open = true;

@@ -74,8 +74,7 @@ pub(crate) struct Options {
     pub(crate) bypass: Option<u32>,
     /// The most tasks of one caller in flight; `None` is without limit.
     pub(crate) cap: Option<u32>,
-    /// By caller number; who is not in it has weight 1. Filled by
-    /// [`Options::resolve`].
+    /// By caller number; a caller that is not in it has weight 1. Filled by [`Options::resolve`].
     pub(crate) weights: HashMap<u32, u32>,
     pub(crate) keep_going: bool,
     pub(crate) log: Option<PathBuf>,

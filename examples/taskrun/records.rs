@@ -1,6 +1,5 @@
-//! CSV held strictly to RFC 4180. The `csv` crate reads the fields; as it
-//! forgives broken quoting, a scan of the same bytes finds that first, and
-//! gives the physical line where each record starts.
+//! CSV, strictly by RFC 4180. The `csv` crate reads the fields. It accepts broken quoting, so a
+//! scan of the same bytes finds that first, and gives the physical line where each record starts.
 //!
 //! As in the `csv` crate, an empty line is no record.
 

@@ -33,7 +33,7 @@ struct State {
 pub(crate) const KILLED: Verdict = Verdict::Signal(9);
 
 fn kill(group: Pid) {
-    // A process that is gone needs no signal; one that may not be signalled (another user's) is
+    // A process that is gone needs no signal. One that may not be signalled (another user's) is
     // waited for.
     let _ = kill_process_group(group, Signal::KILL);
 }

@@ -35,8 +35,8 @@ pub(crate) fn watch(running: Arc<Running>) -> io::Result<Receiver<()>> {
     Ok(interrupts)
 }
 
-/// From here on the first Ctrl-C only sets the flag that this returns; the second ends this
-/// process with `code`. For code that waits for nobody.
+/// From here on the first Ctrl-C only sets the flag that this returns; the second ends this process
+/// with `code`. For code that never waits.
 pub(crate) fn tell(code: u8) -> io::Result<impl Fn() -> bool> {
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

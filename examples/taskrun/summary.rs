@@ -8,7 +8,7 @@ use crate::chart::{NAME_WIDTH, fit, makespan_us, seconds};
 use crate::input::TaskList;
 use crate::outcome::{Finished, Verdict};
 
-/// Callers, and failed tasks, that are named.
+/// How many callers, and how many failed tasks, are named.
 const NAMED: usize = 10;
 
 pub(crate) fn describe(

@@ -51,7 +51,7 @@ struct SortIndex {
     sort_index: u32,
 }
 
-/// Writes event after event: the whole never stands in memory.
+/// Writes one event after the other, so the whole trace is never in memory.
 pub(crate) fn write(
     to: impl Write,
     list: &TaskList,

@@ -149,22 +149,11 @@ impl<T> Messages<T> {
         if self.first.as_ref().is_some_and(|&(first, _)| first == seq) {
             return Some(self.pop()?.1);
         }
-        let at = self.find(seq)?;
+        let at = self.rest.binary_search_by_key(&seq, |&(seq, _)| seq).ok()?;
         let message = self.rest[at].1.take()?;
         self.behind -= 1;
         self.tidy();
         Some(message)
-    }
-
-    /// Where this number is in the row; it may be a gap.
-    fn find(&self, seq: u64) -> Option<usize> {
-        self.rest.binary_search_by_key(&seq, |&(seq, _)| seq).ok()
-    }
-
-    /// Whether this message waits.
-    pub(super) fn contains(&self, seq: u64) -> bool {
-        let first = self.first.as_ref().is_some_and(|&(first, _)| first == seq);
-        first || self.find(seq).is_some_and(|at| self.rest[at].1.is_some())
     }
 
     /// The waiting messages, by number.

@@ -84,19 +84,4 @@ impl<T> Order<T> {
             _ => None,
         })
     }
-
-    /// Whether a message of a run that is not its first waits there.
-    pub(super) fn is_in_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> bool {
-        let mut is_there = false;
-        // Only looks: nothing is taken.
-        _ = self
-            .lanes
-            .take_covered(lane.index(), tier, at, |member| -> Option<()> {
-                if let Member::Run(run) = member {
-                    is_there = run.iter().any(|(ticket, _)| ticket == at.number());
-                }
-                None
-            });
-        is_there
-    }
 }

@@ -89,23 +89,6 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// Whether a message waits there.
-    pub fn waits(&mut self, spot: Spot) -> bool {
-        match spot {
-            Spot::Group(group, seq) => {
-                let group = self.groups.get(group.0);
-                group.is_some_and(|group| group.messages.contains(seq))
-            }
-            Spot::Alone(lane, tier, place) => {
-                let position = place.position(STANDING_LEVEL);
-                let lanes = &mut self.order.lanes;
-                lanes.get(lane).is_some()
-                    && (lanes.contains(lane.index(), tier, position)
-                        || self.order.is_in_run(lane, tier, position))
-            }
-        }
-    }
-
     /// Takes a waiting message out, with the units that it would have held; `None` if it does not
     /// wait there.
     pub fn take_out(&mut self, spot: Spot) -> Option<(T, InFlight)> {
@@ -125,13 +108,13 @@ impl<T: Item> Backlog<T> {
         Some((item, InFlight { lane, group, tier }))
     }
 
-    /// Bumps a waiting message, or its group. Returns where it waits then; `None` if it is alone
-    /// and does not wait there.
+    /// Bumps a waiting message, or its group. Returns where it waits then; `None` if it does not
+    /// wait there.
     pub fn bump_at(&mut self, spot: Spot, level: u8) -> Option<Spot> {
         match spot {
-            Spot::Group(group, _) => {
+            Spot::Group(group, seq) => {
                 self.bump(group, level);
-                Some(spot)
+                (self.first_in(group)? <= seq).then_some(spot)
             }
             Spot::Alone(lane, tier, mut place) => {
                 let item = self.order.take_alone(lane, tier, place)?;

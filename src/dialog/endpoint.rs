@@ -14,7 +14,7 @@ use super::side::{Endpoint, EndpointRef, Received};
 impl<M: Send + 'static> EndpointRef<M> {
     /// Sends a message to the peer. Never waits for anybody.
     ///
-    /// What was done before the send is seen by whoever receives the message.
+    /// What happened before the send is visible to the receiver of the message.
     ///
     /// # Errors
     ///
@@ -58,9 +58,9 @@ impl<M: Send + 'static> EndpointRef<M> {
         self.end_by(Event::Error(fault))
     }
 
-    /// This side receives an [`Event::Timer`] so long after the latest time told to
-    /// [`Dialogs::advance`](super::Dialogs::advance), behind what waits by then. A side has
-    /// one timer: this replaces what was set before, and it goes when the side ends.
+    /// Sets the side's timer, due `after` the latest time told to
+    /// [`advance`](super::Dialogs::advance). Then the side receives an [`Event::Timer`], behind
+    /// what waits by then. This replaces an earlier timer; the end of the side removes it.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl<M: Send + 'static> EndpointRef<M> {
         Ok(())
     }
 
-    /// Takes the timer back; false if none was set, or it was due.
+    /// Cancels the timer; false if none was set, or it was due.
     ///
     /// # Errors
     ///

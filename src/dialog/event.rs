@@ -24,14 +24,14 @@ pub enum Event<M> {
     Message(M),
     /// Nothing follows: the peer has ended.
     End,
-    /// The peer has ended with an error. What it had sent before and was not
-    /// received yet can be received after this.
+    /// The peer has ended with an error. Messages that it sent before, and that were not received
+    /// yet, can be received after this.
     Error(Fault),
     /// The endpoint's timer was due.
     Timer,
 }
 
-/// Why a dialog ended in error: a code, and words for people.
+/// Why a dialog ended in error: a code, and a description for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     code: NonZeroU32,
@@ -39,8 +39,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The code of an error that nobody sent: the peer's queue was dropped, or
-    /// its endpoint was, in a panic.
+    /// The code of an error that no caller sent: the peer's queue was dropped, or its endpoint was
+    /// dropped in a panic.
     pub const GONE: u32 = u32::MAX;
 
     /// An error of this code, 1 or more and below [`GONE`](Self::GONE).
@@ -70,13 +70,13 @@ impl Fault {
         self.code.get()
     }
 
-    /// What it says to people.
+    /// The description, for people.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Whether nobody sent it: see [`GONE`](Self::GONE).
+    /// Whether no caller sent this error: see [`GONE`](Self::GONE).
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Self::GONE

@@ -1,4 +1,4 @@
-//! What all dialogs of one kind share: their clock and their count.
+//! What the dialogs of one `Dialogs` share: their clock and their count.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ impl<S> Hub<S> {
         }
     }
 
-    /// Sets a timer so long after the latest time told. Who waits for an earlier date is
-    /// woken when no lock is held.
+    /// Sets a timer that is due `delay` after the latest time told. If that makes the next date
+    /// earlier, puts those who wait for it into `wakes`, to be woken under no lock.
     pub(super) fn set_after(&self, delay: Duration, side: S, wakes: &mut WakeBatch) -> Timer {
         let state = &mut *self.state.lock();
         if let Some(now) = state.dates.now() {
@@ -47,13 +47,13 @@ impl<S> Hub<S> {
         f(state.timers.next(), &mut state.dates);
     }
 
-    /// Takes a timer out, if it is still set. Whoever asks holds the dialog, so
-    /// that nothing ends with what this drops.
+    /// Cancels a timer, if it is still set. The caller holds a reference to the dialog, so this
+    /// never drops the last one.
     pub(super) fn cancel(&self, timer: Timer) {
         self.state.lock().timers.cancel(timer);
     }
 
-    /// It is `now`: `ring` is called for each timer that is due, with no lock held.
+    /// Sets the time to `now`, and calls `ring` for each timer that is due, under no lock.
     pub(super) fn advance(
         &self,
         now: Duration,
@@ -62,7 +62,7 @@ impl<S> Hub<S> {
         let mut panics = Panics::default();
         self.state.lock().timers.advance(now);
         loop {
-            // A guard of its own, let go before the event goes out.
+            // A separate guard, so that the lock is released before the call.
             let due = self.state.lock().timers.due();
             let Some((timer, side)) = due else {
                 break;

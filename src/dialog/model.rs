@@ -9,7 +9,7 @@ use crate::sync::{explore, spawn};
 
 type Notes = Queue<Received<u8>>;
 
-/// One queue for both sides, so that all meets there.
+/// One queue for both sides, so that all events meet there.
 fn dialog() -> (Notes, Dialogs<u8>, Endpoint<u8>, Endpoint<u8>) {
     let queue = Notes::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
@@ -24,7 +24,7 @@ fn assert_nothing_left(queue: &Notes, dialogs: &Dialogs<u8>) {
     assert_eq!((snapshot.waiting, snapshot.in_flight), (0, 0));
 }
 
-/// Each tells the other and leaves: neither's word stays behind.
+/// Each side tells the other its end and leaves. Neither event stays in the queue.
 #[test]
 fn both_sides_end_at_once() {
     explore("both_sides_end_at_once", None, || {
@@ -36,7 +36,7 @@ fn both_sides_end_at_once() {
     });
 }
 
-/// The far side is told of an error, and is rung: it ends once, and nothing follows it.
+/// The far side is sent an error while its timer is due. It ends once, and nothing follows.
 #[test]
 fn an_error_against_a_timer() {
     explore("an_error_against_a_timer", None, || {
@@ -57,7 +57,7 @@ fn an_error_against_a_timer() {
     });
 }
 
-/// A message is refused, or taken out by the end: it does not land after it.
+/// The message is refused, or the end takes it out. It never arrives after the end.
 #[test]
 fn a_send_against_the_end_of_its_side() {
     explore("a_send_against_the_end_of_its_side", None, || {

@@ -1,4 +1,4 @@
-//! Several things of the user's that must all be run, though some panic.
+//! Runs several pieces of user code, each of them even if others panic.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::sync::panicking;
 use crate::wait::drop_quietly;
 
-/// The first panic of several things that must all be run, such as drops of
-/// values of the user's. Later ones are forgotten.
+/// The first panic of several pieces of user code that must all run, such as drops of messages.
+/// Later panics are discarded.
 #[derive(Default)]
 pub(super) struct Panics(Option<Box<dyn Any + Send>>);
 
 impl Panics {
     pub(super) fn contain(&mut self, run: impl FnOnce()) {
-        // Unwind safe: `run` is one of the user's own and shares nothing of ours.
+        // Unwind safe: `run` is user code and shares nothing of ours.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
             if self.0.is_none() {
                 self.0 = Some(payload);
@@ -23,7 +23,7 @@ impl Panics {
         }
     }
 
-    /// Goes on with the first panic, unless the thread is unwinding already.
+    /// Resumes the first panic, unless the thread is unwinding already.
     #[inline]
     pub(super) fn resume(self) {
         if let Some(payload) = self.0 {

@@ -8,24 +8,24 @@ use crate::shown::error_says;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Refused {
-    /// This side has ended; of a new dialog, that it was to be [related](super::SideGroup) to
-    /// one that has ended, whose group is gone.
+    /// This side has ended. For a new dialog: the endpoint to be [related](super::SideGroup) to has
+    /// ended, and its group is gone.
     Ended,
     /// The peer has ended.
     PeerEnded,
-    /// The peer's queue is closed; of a new dialog, one of the queues.
+    /// The peer's queue is closed. For a new dialog: one of the queues is.
     Closed,
-    /// As many messages as the capacity of the peer's queue wait there or are
-    /// in flight, or the room is promised to others; or its group or lane is full.
+    /// The messages that wait in the peer's queue or are in flight fill its capacity, or the rest
+    /// of the room is granted to waiting sends; or the peer's group or lane is full.
     Full,
 }
 
 impl Refused {
-    /// Of a send in the tier of the group's last message, which cannot go down.
+    /// For a send in the tier of the group's last message: the tier is never the reason.
     pub(super) fn by_queue(reason: SendReason) -> Self {
         match reason {
             SendReason::Closed => Self::Closed,
-            // The others are those of sends of several, in a tier, or that wait.
+            // Full. The other reasons are those of sends of several, in a tier, or that wait.
             _ => Self::Full,
         }
     }

@@ -1,5 +1,4 @@
-//! A side of a dialog: what it shares with the other, who names it, who owns it, and what
-//! comes to it.
+//! The sides of a dialog: their shared state, references, owners, and the events that they receive.
 
 use std::fmt;
 use std::ops::Deref;
@@ -58,11 +57,11 @@ impl State {
     }
 }
 
-// No code of the user's runs under its lock.
+// No user code runs under its lock.
 impl<M: Send + 'static> UnwindSafe for Talk<M> {}
 impl<M: Send + 'static> RefUnwindSafe for Talk<M> {}
 
-/// Names one side of one dialog, for ever: no other is ever called the same.
+/// Identifies one side of one dialog. No other side ever has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EndpointId {
@@ -85,9 +84,9 @@ impl fmt::Display for EndpointId {
     }
 }
 
-/// One side of a dialog, without owning it: what an event says it came to.
+/// A reference to one side of a dialog, without owning it. Each event has one.
 ///
-/// Clones name the same side. When the side has ended they give errors.
+/// Clones refer to the same side. When the side has ended they give errors.
 pub struct EndpointRef<M: Send + 'static> {
     pub(super) talk: Arc<Talk<M>>,
     pub(super) side: usize,
@@ -103,12 +102,12 @@ impl<M: Send + 'static> EndpointRef<M> {
         Self::new(self.talk.clone(), 1 - self.side)
     }
 
-    /// Its way out of its queue, and the peer's into it.
+    /// Its conversation in its own queue, into which the peer sends.
     pub(super) fn queue(&self) -> &QueueSide<Received<M>> {
         &self.talk.queues[self.side]
     }
 
-    /// Its name.
+    /// The id of this side.
     #[must_use]
     pub fn id(&self) -> EndpointId {
         EndpointId {
@@ -117,22 +116,22 @@ impl<M: Send + 'static> EndpointRef<M> {
         }
     }
 
-    /// Where this side's events wait: to bump, or to receive from by name. When
-    /// the side has ended it may be a stale name.
+    /// The group in which this side's events wait, to bump it or to receive from it by name. When
+    /// the side has ended, the id may be stale.
     #[must_use]
     pub fn group(&self) -> GroupId {
         self.queue().group()
     }
 
-    /// Where what this side sends waits, in the peer's queue.
+    /// The group of the peer's queue in which the messages of this side wait.
     #[must_use]
     pub fn peer_group(&self) -> GroupId {
         self.talk.queues[1 - self.side].group()
     }
 
-    /// Why it cannot send, if one of the sides has ended: [`Refused::Ended`], or
-    /// [`Refused::PeerEnded`], when it may still receive what was sent to it. A side may end when
-    /// this returns.
+    /// Why this side cannot send, if one of the sides has ended: [`Refused::Ended`], or
+    /// [`Refused::PeerEnded`]. After the latter it may still receive what was sent to it. The
+    /// answer may be out of date when this returns.
     #[must_use]
     pub fn refusal(&self) -> Option<Refused> {
         self.talk.state.lock().refusal(self.side)
@@ -160,9 +159,8 @@ impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
     }
 }
 
-/// One side of a dialog, owned: when this is dropped the side ends, as by
-/// [`end`](EndpointRef::end), and in a panic with the error
-/// [`Fault::GONE`](super::Fault::GONE).
+/// Owns one side of a dialog. Dropping it ends the side: as by [`end`](EndpointRef::end), or in a
+/// panic with the error [`Fault::GONE`](super::Fault::GONE).
 ///
 /// It does all that an [`EndpointRef`] does.
 #[must_use = "dropping an endpoint ends its side of the dialog"]
@@ -178,8 +176,8 @@ impl<M: Send + 'static> Endpoint<M> {
         }
     }
 
-    /// Gives the side up without ending it. It ends when somebody says so, or
-    /// when its end or error is dropped by its reader.
+    /// Gives up the ownership without ending the side. The side then ends by a call, or when its
+    /// reader drops the peer's end or error.
     pub fn detach(mut self) -> EndpointRef<M> {
         self.owned.take().expect(OWNED)
     }
@@ -201,16 +199,14 @@ impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
     }
 }
 
-/// An event, with the endpoint that it came to: what is in the queue of each
-/// side.
+/// An event and the endpoint that receives it. The queue of each side holds these.
 ///
-/// An [`Event::End`] or [`Event::Error`] keeps its side open while somebody holds it. When
-/// it is dropped the side has ended.
+/// An [`Event::End`] or [`Event::Error`] keeps its side open until it is dropped, and then ends it.
 pub struct Received<M: Send + 'static> {
-    /// What came.
+    /// What the endpoint receives.
     pub event: Event<M>,
     endpoint: EndpointRef<M>,
-    /// With an end or error: what ends this side.
+    /// For an end or error: ends this side when it is dropped.
     _last: Option<Endpoint<M>>,
 }
 
@@ -224,7 +220,7 @@ impl<M: Send + 'static> Received<M> {
         }
     }
 
-    /// The end of what this endpoint receives, or the error before it.
+    /// The peer's end or error, which ends this side when it is dropped.
     pub(super) fn last(endpoint: EndpointRef<M>, event: Event<M>) -> Self {
         Self {
             event,
@@ -233,13 +229,13 @@ impl<M: Send + 'static> Received<M> {
         }
     }
 
-    /// The endpoint that it came to: to answer, to end, to tell dialogs apart.
+    /// The endpoint that receives it: to answer, to end, to tell dialogs apart.
     #[must_use]
     pub fn endpoint(&self) -> &EndpointRef<M> {
         &self.endpoint
     }
 
-    /// Whether its side will still receive it. Asked under its queue's lock.
+    /// Whether its side will still receive it. Called under its queue's lock.
     pub(super) fn is_wanted(&self) -> bool {
         let EndpointRef { talk, side } = &self.endpoint;
         // Relaxed: under the queue's lock.
@@ -247,7 +243,7 @@ impl<M: Send + 'static> Received<M> {
     }
 }
 
-/// Without the message, so that every event has it.
+/// Without the message, so that `M` need not be `Debug`.
 impl<M: Send + 'static> fmt::Debug for Received<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let event = match self.event {

@@ -1,24 +1,23 @@
-//! Where a side of a dialog has its group.
+//! The group of a side of a dialog.
 
 use crate::queue::{Conversation, Group, Lane};
 
 use super::refuse::Refused;
 use super::side::{Endpoint, EndpointRef, Received};
 
-/// Where a side of a dialog has its group: a new one of this lane, or one that
-/// there is.
+/// The group of a side of a dialog: a new one of a lane, or an existing one.
 ///
-/// Made from a `&Lane`, a `&Group`, an `&Endpoint` or an `&EndpointRef`. A new
-/// group is serial, of the default level 100; for another limit or level make
-/// the group first. Sides that share a group share its limit, its level, its
-/// bumps and its order: in a serial one their events are handled one at a time.
+/// Made from a `&Lane`, a `&Group`, an `&Endpoint` or an `&EndpointRef`. A new group is serial, of
+/// the default level 100; for another limit or level make the group first. Sides that share a group
+/// share its limit, its level, its bumps and its order: in a serial group their events are handled
+/// one at a time.
 #[derive(Debug)]
 pub enum SideGroup<'a, M: Send + 'static> {
-    /// A group of its own.
+    /// A new group of this lane, for this side alone.
     Own(&'a Lane<Received<M>>),
-    /// In a group.
+    /// This group.
     In(&'a Group<Received<M>>),
-    /// In the group of this endpoint.
+    /// The group of this endpoint.
     With(&'a EndpointRef<M>),
 }
 

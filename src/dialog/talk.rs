@@ -1,22 +1,23 @@
-//! One dialog: who may say what, and what follows.
+//! One dialog: what its sides may send, and how they end.
 //!
-//! State: whether each side has ended, and its timer, under one small mutex; and
-//! each side's conversation, which is the peer's way into its queue.
+//! State: whether each side has ended, and its timer, under one small mutex; and each side's
+//! conversation, through which the peer sends into its queue.
 //!
-//! Protocol: what puts an event into a queue takes the dialog's lock, decides,
-//! takes the queue's, puts the event in its place, releases the dialog's and
-//! then the queue's, and wakes. Lock order: dialog, then queue or hub. Who ends
-//! tells the peer so, and then takes its own waiting messages out of its queue.
+//! Protocol: a call that puts an event into a queue takes the dialog's lock and decides. Then it
+//! takes the queue's lock, puts the event in its place, releases the dialog's lock and then the
+//! queue's, and wakes. Lock order: dialog, then queue or hub. A side that ends tells the peer, and
+//! then takes its own waiting messages out of its queue.
 //!
 //! Invariants:
-//! 1. Nothing is put to a side that has ended: so what it takes out when it leaves is all
-//!    there will be.
-//! 2. A side that has left receives nothing that is given back: its mark is set
-//!    and read under its queue's lock (`is_wanted`).
-//! 3. A side that has not ended and whose peer has, has an end or error waiting or in
-//!    flight; with that it ends.
-//! 4. A timer is noted here exactly while it is set in the hub or on its way.
-//! 5. What was put to a side stands in its group within its `reach`.
+//! 1. Nothing is put to a side that has ended, so when it leaves it takes out all that will ever
+//!    wait for it.
+//! 2. A side that has left receives nothing that is given back: its mark is set and read under its
+//!    queue's lock (`is_wanted`).
+//! 3. If a side has not ended but its peer has, an end or error for it waits or is in flight. The
+//!    side ends when that event is dropped.
+//! 4. A timer that is set in the hub is stored here. One that is stored here is set in the hub, or
+//!    its `ring` is under way.
+//! 5. All that was put to a side stands in its group within its `reach`.
 
 use crate::error::Stale;
 use crate::group::Reach;
@@ -64,21 +65,21 @@ impl<M: Send + 'static> Talk<M> {
 }
 
 impl<M: Send + 'static> EndpointRef<M> {
-    /// Has the side's queue say when it is dropped.
+    /// Registers the side with its queue, which tells it when the queue is dropped.
     pub(super) fn watch_queue(&self) {
         let Some(number) = self.queue().join(Arc::new(self.clone())) else {
-            // It was dropped just now: the other side receives an error.
+            // The queue was dropped just now: the other side receives an error.
             return self.gone();
         };
         let noted = |mine: &mut Side| mine.observer = Some(number);
         let noted = self.talk.state.lock().live(self.side).map(noted);
         if noted.is_err() {
-            // It has ended just now, and told nobody.
+            // The side has ended just now, when it had no observer to unregister.
             self.queue().part(number);
         }
     }
 
-    /// Ends the side; `last` is what the peer receives of it.
+    /// Ends the side; the peer receives `last`.
     pub(super) fn end_by(&self, last: Event<M>) -> Result<(), Stale> {
         let peer = self.opposite();
         let mut state = self.talk.state.lock();
@@ -90,7 +91,7 @@ impl<M: Send + 'static> EndpointRef<M> {
         }
         let told = !state.sides[peer.side].ended;
 
-        // Each step is taken also if a waker or a drop in another panics.
+        // Each step is done even if a waker or a drop in another step panics.
         let mut panics = Panics::default();
         let (mut refused, mut taken) = (None, Vec::new());
         panics.contain(|| {
@@ -104,7 +105,7 @@ impl<M: Send + 'static> EndpointRef<M> {
             }
         });
         panics.contain(|| taken = self.leave(observer, reach));
-        // What nobody will receive ends the peer's side.
+        // Dropping an event that the queue refused ends the peer's side.
         panics.contain(|| drop(refused));
         for message in taken {
             panics.contain(|| drop(message));
@@ -113,7 +114,7 @@ impl<M: Send + 'static> EndpointRef<M> {
         Ok(())
     }
 
-    /// A timer was due. It may have been replaced or taken back meanwhile.
+    /// A timer was due. It may have been replaced or cancelled meanwhile.
     pub(super) fn ring(&self, timer: Timer) {
         let mut state = self.talk.state.lock();
         let mine = &mut state.sides[self.side];
@@ -125,7 +126,7 @@ impl<M: Send + 'static> EndpointRef<M> {
         }
     }
 
-    /// The side has ended, and leaves its queue with what waited for it.
+    /// The side has ended: takes it out of its queue, and returns what waited for it.
     fn leave(&self, observer: Option<u64>, reach: Reach) -> Vec<Received<M>> {
         let talk = &self.talk;
         // Relaxed: under the queue's lock.

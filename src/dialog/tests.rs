@@ -1,4 +1,4 @@
-//! What only the inside of a dialog can see.
+//! Tests that need the inside of a dialog.
 
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
@@ -39,8 +39,8 @@ impl Wake for Ends {
     }
 }
 
-/// A queue is dropped while a dialog begins, and the other side has ended by the time that it
-/// is to be told of its own.
+/// A queue is dropped while a dialog begins. The other side has ended by the time that it is to
+/// register with its own queue.
 #[test]
 fn a_side_that_has_ended_watches_no_queue() {
     let (near, far) = (Queue::<Received<u8>>::new(), Queue::<Received<u8>>::new());
@@ -64,8 +64,8 @@ fn a_side_that_has_ended_watches_no_queue() {
     assert!(alive.upgrade().is_none(), "its queue keeps nothing of it");
 }
 
-/// Sides that share a group end, the last first, while something waits for each: what
-/// waits for the others is not taken out by each.
+/// Sides that share a group end, the last first, while a message waits for each. An end leaves the
+/// messages of the other sides where they are.
 #[test]
 fn ends_look_at_what_waits_for_others_where_it_is() {
     const SIDES: usize = 300;

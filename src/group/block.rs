@@ -1,8 +1,8 @@
-//! A block of messages on the heap: places, and behind them a head that knows how many.
+//! A block of messages on the heap: places, and behind them a head with their number.
 //!
-//! A place is named by how many there are from it to the head, so the first has the largest
-//! number and the last has 1. Who knows the head and a place's number reads or writes there, and
-//! does not touch the head: its cache line may be another processor's.
+//! The number of a place is the distance from it to the head: the first place has the largest
+//! number, and the last has 1. To read or write a place, the head's address and the place's number
+//! are enough. The head itself is not touched: its cache line may be another processor's.
 
 #![allow(unsafe_code)]
 
@@ -12,12 +12,12 @@ use std::ptr;
 
 use super::magazines::{self, BYTES, Unit};
 
-/// Behind the places of so many blocks, further ones are larger.
+/// After this many blocks' worth of places, further blocks are larger.
 const SHALLOW: u32 = 16;
 
-/// Where the memory of a block is from.
+/// Where the memory of a block comes from.
 enum Memory {
-    /// Of this size, from the magazines.
+    /// From the magazines, of the size with this number.
     Pooled(usize),
     /// From the allocator.
     Own(Layout),
@@ -30,13 +30,13 @@ pub(super) struct Block<T> {
     pub(super) next: *mut Block<T>,
     /// How many places it has.
     pub(super) places: u8,
-    /// The place of its first message, while the fifo does not know that.
+    /// The place of its first message, while the fifo does not keep that itself.
     pub(super) first: u8,
     /// Whether it was linked behind another.
     linked: bool,
-    /// If it is the last: how many places the blocks before it have.
+    /// In the last block: how many places the blocks before it have.
     before: u32,
-    /// It is as well aligned as a message.
+    /// Aligns the block as a message.
     _messages: [MaybeUninit<T>; 0],
 }
 
@@ -51,12 +51,12 @@ impl<T> Block<T> {
         ..2 => Self::MANY,
         few => few,
     };
-    /// Messages in each further one.
+    /// Messages in each further block.
     const MANY: u8 = match Self::fit(BYTES[2]) {
         ..2 => 2,
         many => many,
     };
-    /// Messages in each behind many others.
+    /// Messages in each block behind many others.
     const DEEP: u8 = match Self::fit(BYTES[3]) {
         ..8 => 4 * Self::MANY,
         many => many,
@@ -76,22 +76,22 @@ impl<T> Block<T> {
         }
     }
 
-    /// Whether it is more than an idle group keeps.
+    /// Whether the block is larger than an idle group keeps.
     pub(super) fn is_large(&self) -> bool {
         self.places > Self::FEW
     }
 
-    /// Whether an idle group's would have been too small: for what was put into this one, of
-    /// which so many places are free.
+    /// Whether an idle group's largest block would have been too small: for what was put into this
+    /// block, of which `room` places are free.
     pub(super) fn is_needed(&self, room: u8) -> bool {
         self.linked || self.places - room > Self::FEW
     }
 
-    /// The size of memory that has exactly so many places, if one has.
+    /// The number of the memory size that has exactly so many places, if there is one.
     #[inline]
     const fn size(places: u8) -> Option<usize> {
         let mut size = 0;
-        // A sanitizer is to see each use of memory that is free.
+        // A sanitizer must see each use of freed memory.
         while size < BYTES.len() && !cfg!(unpooled) {
             if places == Self::fit(BYTES[size]) {
                 return Some(size);
@@ -113,7 +113,7 @@ impl<T> Block<T> {
         (Memory::Own(layout), to_head)
     }
 
-    /// A block of its own, without messages.
+    /// A block without messages, in a circle of its own.
     fn new(places: u8) -> *mut Self {
         let (memory, to_head) = Self::memory(places);
         let start: *mut u8 = match memory {
@@ -160,8 +160,8 @@ impl<T> Block<T> {
         }
     }
 
-    /// A block for the first messages, behind which so many `more` come at once: small, unless
-    /// it is to be `large`.
+    /// A block for the first messages, of which `more` follow at once. It is small unless `large`
+    /// is set or many follow.
     pub(super) fn first(more: usize, large: bool) -> *mut Self {
         Self::new(match more {
             0 if !large => Self::FIRST,
@@ -170,11 +170,10 @@ impl<T> Block<T> {
         })
     }
 
-    /// The block, full and the only one, makes room: it moves its `waiting` messages to its
-    /// first places, or into a block of the next size, which replaces it. Returns `None`,
-    /// and has changed nothing, where that would move most of a large block. As it leaves at
-    /// least as many places free as it moves messages, a message that is put in costs one
-    /// move on average, at most.
+    /// Makes room in the block, which is full and the only one. Moves its `waiting` messages to its
+    /// first places, or into a block of the next size, which replaces it. Returns `None`, and has
+    /// changed nothing, if that would move most of a large block. It leaves at least as many places
+    /// free as it moves messages, so a message that is put in costs at most one move on average.
     ///
     /// # Safety
     ///
@@ -199,7 +198,7 @@ impl<T> Block<T> {
         }
     }
 
-    /// A block behind the last of a circle, which is full.
+    /// Links a new block behind the last of a circle, which is full.
     ///
     /// # Safety
     ///

@@ -1,16 +1,16 @@
 //! The capacities of a group and of its lane: how many of its messages may wait.
 //!
-//! State: of each capacity a semaphore, with a permit for each message that may wait;
-//! and how many permits of each the messages of the group have.
+//! State: one semaphore for each capacity, with a permit for each message that may wait; and how
+//! many permits of each the messages of the group have.
 //!
-//! Protocol: a send takes its permits under no lock, and brings them in with its messages.
-//! What was taken out or put back since is counted before the group is unlocked: permits
-//! go back, or are taken whether they are there or not. Who waits for them is served under
-//! no lock. A capacity that is no more is closed: who waits for it looks again.
+//! Protocol: a send takes its permits under no lock, and brings them in with its messages. Messages
+//! taken out or put back meanwhile are counted before the group is unlocked: permits go back, or
+//! are taken even if none are available. Sends that wait for permits are served under no lock. A
+//! capacity that is removed is closed: sends that wait for it look again.
 //!
 //! Invariants, when the group is unlocked:
 //! 1. [`BOUNDED`] is set exactly if there is a capacity.
-//! 2. Of each the messages of the group have as many permits as wait.
+//! 2. For each capacity the messages of the group have as many permits as messages wait.
 
 use crate::limit::{Bypass, Limit};
 use crate::semaphore::{Permit, Semaphore};
@@ -19,25 +19,25 @@ use crate::wait::WaitCounts;
 
 use super::{BOUNDED, CLOSED, Mailbox};
 
-/// Of a group, and of its lane.
+/// One for the group, and one for its lane.
 pub(super) type Both<S> = [Option<S>; 2];
 
-/// The place of the group's own.
+/// The index of the group's own capacity.
 pub(crate) const GROUP: usize = 0;
-/// The place of the lane's.
+/// The index of the lane's capacity.
 pub(crate) const LANE: usize = 1;
 
-/// Permits that a send has taken, where it needs them.
+/// Permits that a send has taken, for the capacities that there are.
 pub(crate) type Admitted = Both<Permit<Arc<Semaphore>>>;
 
 /// See the [module](self).
 pub(super) struct Bounds {
     semaphores: Both<Arc<Semaphore>>,
-    /// How many permits of each the messages have.
+    /// How many permits of each capacity the messages have.
     has: u32,
 }
 
-/// Permits for so many messages, for which who waits is served in order.
+/// Permits for so many messages; sends that wait for them are served in order.
 pub(crate) fn bound(most: u32) -> Arc<Semaphore> {
     let semaphore = Semaphore::const_new(most);
     Arc::new(semaphore.with_bypass(Bypass::AtMost(0)))
@@ -48,8 +48,8 @@ impl<T> Mailbox<T> {
         self.rare.as_mut()?.bounds.as_deref_mut()
     }
 
-    /// The semaphore of its own capacity or of its lane's, if there is one and the queue
-    /// is not closed.
+    /// The semaphore of the group's own capacity or of its lane's, if there is one and the queue is
+    /// not closed.
     pub(crate) fn bound(&mut self, which: usize) -> Option<Arc<Semaphore>> {
         if self.flags & CLOSED != 0 {
             return None;
@@ -57,13 +57,13 @@ impl<T> Mailbox<T> {
         self.bounds()?.semaphores[which].clone()
     }
 
-    /// Its own capacity, and how many sends wait for it.
+    /// The group's own capacity, and how many sends wait for it.
     pub(crate) fn own_bound(&mut self) -> (Limit, WaitCounts) {
         let bounds = self.bounds();
         of_bound(bounds.and_then(|bounds| bounds.semaphores[GROUP].as_deref()))
     }
 
-    /// Has a new semaphore, or none, for a capacity: the old one. So many messages wait.
+    /// Sets or removes the semaphore of a capacity, while `waiting` messages wait. Returns the old.
     pub(crate) fn set_bound(
         &mut self,
         waiting: u32,
@@ -91,9 +91,9 @@ impl<T> Mailbox<T> {
         old
     }
 
-    /// So many messages were put in, with the permits of `admitted`. Those of a capacity
-    /// that is no more stay there; and where there is one since, permits are taken whether
-    /// they are there or not.
+    /// So many messages were put in, with the permits of `admitted`. Permits of a capacity that was
+    /// removed stay in `admitted`. For a capacity that was set since, permits are taken even if
+    /// none are available.
     pub(crate) fn bring_in(&mut self, admitted: &mut Admitted, messages: usize) {
         let Some(bounds) = self.bounds() else { return };
         // Fewer than 2^32 wait.
@@ -109,7 +109,7 @@ impl<T> Mailbox<T> {
         bounds.has += messages;
     }
 
-    /// So many messages wait now. The semaphores that are to be served, under no lock.
+    /// So many messages wait now. Returns the semaphores that are to be served, under no lock.
     pub(crate) fn count_waiting(&mut self, waiting: u32) -> Both<Arc<Semaphore>> {
         let Some(bounds) = self.bounds() else {
             return [None, None];

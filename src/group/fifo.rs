@@ -1,23 +1,23 @@
 //! Messages in order: 25 bytes while one waits, 13 to 16 bytes a message of 12
 //! when many do.
 //!
-//! State: the first message stands in the value itself if it is small, the rest in blocks on
-//! the heap. The first block grows twice, unless many messages come at once or a large block
-//! was needed before; further blocks are linked behind it. What was consumed is given back
-//! block by block.
+//! State: the first message is in the value itself if it is small, the rest are in blocks on the
+//! heap. The first block grows twice, unless many messages come at once or a large block was needed
+//! before. Further blocks are linked behind it. Consumed memory is given back block by block.
 //!
-//! A message is put in or taken out with this value and the message's place alone. The head of
-//! a block, on another cache line, is used where the block begins and ends.
+//! Putting a message in or taking one out touches only this value and the message's place. The head
+//! of a block, on another cache line, is touched only where the block begins and ends.
 //!
 //! Invariants:
-//! 1. `tail` has the last of a circle of blocks, linked by `next`, or none. The first block is
-//!    the last one's `next`.
+//! 1. `tail` has the last of a circle of blocks, linked by `next`, or none. The first block is the
+//!    last one's `next`.
 //! 2. If [`FIRST`] is set, `first` holds a message, the first of all.
-//! 3. [`MORE`] is set exactly if the blocks hold messages. These fill all places from the first
-//!    message on, but the last `room` of the last block; each block holds some.
-//! 4. Without [`MORE`] there is one block at most, and `room` is 0.
-//! 5. With [`MORE`] and [`HEAD`], `first` holds a [`Known`]. Without [`HEAD`] the block knows its
-//!    first message.
+//! 3. [`MORE`] is set exactly if the blocks hold messages. The messages fill all places from the
+//!    first message to the end, except the last `room` places of the last block. Each block holds
+//!    some.
+//! 4. Without [`MORE`] there is at most one block, and `room` is 0.
+//! 5. With [`MORE`] and [`HEAD`], `first` holds a [`Known`]. Without [`HEAD`] the block has the
+//!    place of its first message.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ use super::block::Block;
 use super::prefetch;
 use super::tail::{FIRST, HEAD, LARGE, MORE, Tail};
 
-/// Messages in order. See the [module](self). Packed, so that more of a group fits on its line.
+/// Messages in order; see the [module](self). Packed, so that more of a group fits on its line.
 #[repr(C, packed)]
 pub(super) struct Fifo<T> {
     tail: Tail<T>,
@@ -39,7 +39,7 @@ pub(super) struct Fifo<T> {
     _messages: PhantomData<T>,
 }
 
-/// Where the first message of the blocks is. Packed, as it stands in what is packed.
+/// Where the first message of the blocks is. Packed, because it is stored in a packed value.
 #[repr(C, packed)]
 struct Known<T> {
     block: *mut Block<T>,
@@ -62,7 +62,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Where the first message of the blocks is; `first` knows it from now on.
+    /// Where the first message of the blocks is. From now on `first` holds that.
     ///
     /// # Safety
     ///
@@ -92,7 +92,7 @@ impl<T> Fifo<T> {
         (&raw mut self.first).cast()
     }
 
-    /// The place behind the last message of a block: only with [`LARGE`] are there others.
+    /// The place behind the last message of a block. Only with [`LARGE`] are there other blocks.
     #[inline]
     fn end_of(&self, block: *mut Block<T>) -> u8 {
         match self.tail.has(LARGE) && block != self.tail.block() {
@@ -152,7 +152,7 @@ impl<T> Fifo<T> {
         self.push_before(message, 0);
     }
 
-    /// Puts a message last, behind which so many more come at once.
+    /// Puts a message last; `more` messages follow at once.
     #[inline]
     fn push_before(&mut self, message: T, more: usize) {
         if self.room > 0 {
@@ -197,7 +197,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Puts a message into the only block, if that is empty, or makes room.
+    /// Puts a message into the only block if that is empty; otherwise makes room for it.
     #[inline(never)]
     fn push_further(&mut self, message: T, more: usize) {
         let last = self.tail.block();
@@ -220,7 +220,7 @@ impl<T> Fifo<T> {
         self.tail.set(MORE);
     }
 
-    /// The last block, which is full, makes room if it is the only one, and that costs little.
+    /// Makes room in the last block, which is full, if it is the only one and that costs little.
     ///
     /// # Safety
     ///
@@ -245,7 +245,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// The last block is this one from now on, with so many messages in its first places.
+    /// Makes this block the last one, with `waiting` messages in its first places.
     ///
     /// # Safety
     ///
@@ -268,7 +268,7 @@ impl<T> Fifo<T> {
             self.tail.clear(FIRST);
             let last = self.tail.block();
             if !last.is_null() {
-                // The next message may stand there, before the head.
+                // The next message may be there, before the head.
                 prefetch::to_read(last.wrapping_byte_sub(64));
             }
             // SAFETY: the place held a message; it is taken out once.
@@ -289,7 +289,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Takes the last message of the first block out, which is counted out.
+    /// Takes out the last message of the first block, which is already counted as taken.
     ///
     /// # Safety
     ///
@@ -304,7 +304,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Moves the first messages to the end of `out`, up to so many.
+    /// Moves the first messages, at most `most`, to the end of `out`.
     pub(super) fn pop_many(&mut self, most: usize, out: &mut Vec<T>) {
         let most = most + out.len();
         if most > out.len() && Self::INLINE && self.tail.has(FIRST) {
@@ -330,7 +330,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// The first block has become empty: it goes unless it is the only one.
+    /// The first block has become empty: unlinks it unless it is the only one.
     ///
     /// # Safety
     ///
@@ -351,7 +351,7 @@ impl<T> Fifo<T> {
         unsafe { Block::unlink(block, tail) };
     }
 
-    /// Gives back what a burst has left, if nothing waits.
+    /// Gives back memory that a burst has left, if nothing waits.
     #[inline]
     pub(super) fn shrink(&mut self) {
         if self.tail.has(LARGE) && self.is_empty() {
@@ -359,7 +359,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Frees the only block, if there is one. No messages are there.
+    /// Frees the only block, if there is one. There are no messages.
     #[inline(never)]
     fn free_block(&mut self) {
         let block = self.tail.block();
@@ -374,7 +374,7 @@ impl<T> Fifo<T> {
 
 impl<T> Drop for Fifo<T> {
     fn drop(&mut self) {
-        /// Goes on where a message's drop has panicked.
+        /// Drops the remaining messages if the drop of a message panics.
         struct Rest<'f, T>(&'f mut Fifo<T>);
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {

@@ -1,6 +1,6 @@
-//! What is rare about a group.
+//! Flags: one bit for each thing that is rare about a group.
 
-/// One bit each.
+/// A set of flags, one bit each.
 pub(crate) type Flags = u16;
 
 /// An odd message waits.
@@ -21,11 +21,11 @@ pub(crate) const COUNTED: Flags = 1 << 6;
 pub(crate) const POISONED: Flags = 1 << 7;
 /// A message failed: it waits for its next attempt.
 pub(crate) const BACKING_OFF: Flags = 1 << 8;
-/// Somebody waits for it by name.
+/// A receive waits for the group by name.
 pub(crate) const NAMED: Flags = 1 << 9;
-/// Somebody looks at its first message, which waits all the same.
+/// Its first message is being peeked at, and still counts as waiting.
 pub(crate) const PEEKED: Flags = 1 << 10;
-/// Nobody pins it: it ends when nothing of it is left.
+/// It has no pin: it ends when nothing of it is left.
 pub(crate) const UNPINNED: Flags = 1 << 11;
 /// Its live turn has given its unit to a detached delivery.
 pub(crate) const BARE: Flags = 1 << 12;
@@ -40,6 +40,6 @@ pub(super) const FULL: Flags = 1 << 15;
 pub(crate) const SEND_SPECIAL: Flags = TIERED | CLOSED | BOUNDED;
 /// Suspended after a failure.
 pub(crate) const SUSPENDED: Flags = POISONED | BACKING_OFF;
-/// A plain step may be taken whatever these say. By one a message may go back: then what
-/// waits is counted, for [`BOUNDED`].
+/// These flags do not prevent a plain step. A plain step may put a message back: what waits is then
+/// counted, for [`BOUNDED`].
 pub(super) const HARMLESS: Flags = CAPPED | UNPINNED | ODD | FULL | FAR | BOUNDED;

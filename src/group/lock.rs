@@ -1,19 +1,17 @@
-//! A lock for a few dozen instructions: one byte, and a plain store to unlock.
+//! A lock to hold for a few dozen instructions: one byte, and a plain store to unlock.
 //!
-//! A pair costs one read-modify-write, where a lock on which threads sleep needs
-//! two. So nobody sleeps on it: who finds it taken spins, then gives its
-//! processor away. Hold it for what cannot block, and run no user code under it but a
-//! comparison.
+//! Locking and unlocking cost one read-modify-write together; a lock on which threads sleep needs
+//! two. So no thread sleeps on it: a thread that finds it held spins, then yields the processor.
+//! Hold it only for work that cannot block, and run no user code under it except a comparison.
 //!
-//! Beside the value stand a mark, which never changes, and a note: a number that may be
-//! read without the lock.
+//! The lock has a mark, which never changes, and a note: a number that may be read without the
+//! lock.
 //!
-//! Invariants: `value` is touched by whoever changed `taken` to true, until it
-//! stores false; `note` is written by the same.
+//! Invariants: only the thread that changed `taken` to true touches `value`, until it stores false.
+//! Only the same thread writes `note`.
 //!
-//! Memory ordering: taking it acquires what was done before it was released.
-//! In models of other parts a mutex stands for it (`model`), which keeps them
-//! small; it has a model of its own.
+//! Memory ordering: acquiring the lock acquires what was done before it was released. In models of
+//! other parts a mutex replaces it (`model`), which keeps them small; it has a model of its own.
 
 #![allow(unsafe_code)]
 #![cfg_attr(any(loom, shuttle), allow(dead_code))]
@@ -66,7 +64,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Unless somebody has it.
+    /// Locks unless another thread holds the lock.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         self.take().then(|| Guard {
@@ -80,14 +78,14 @@ impl<T> Lock<T> {
         self.mark
     }
 
-    /// What was noted. Exact for who holds the lock, else a hint.
+    /// The note. Exact for the thread that holds the lock, else a hint.
     #[inline]
     pub(crate) fn note(&self) -> u32 {
-        // Relaxed: who must know holds the lock.
+        // Relaxed: a thread that needs the exact note holds the lock.
         self.note.load(Ordering::Relaxed)
     }
 
-    /// Under the lock.
+    /// Sets the note. The caller holds the lock.
     #[inline]
     pub(crate) fn set_note(&self, note: u32) {
         self.note.store(note, Ordering::Relaxed);
@@ -102,7 +100,7 @@ impl<T> Lock<T> {
             .is_ok()
     }
 
-    /// The longer it is held, the longer between two looks.
+    /// Waits for the lock. The longer it is held, the longer the pauses between two looks.
     #[cold]
     #[inline(never)]
     fn wait(&self) {
@@ -114,7 +112,7 @@ impl<T> Lock<T> {
             } else {
                 yield_now();
             }
-            // Relaxed: a look, so that the line is not taken away for nothing.
+            // Relaxed: a look only, so that the cache line is not taken away needlessly.
             if !self.taken.load(Ordering::Relaxed) && self.take() {
                 return;
             }
@@ -122,14 +120,14 @@ impl<T> Lock<T> {
     }
 }
 
-/// A look takes the line from the holder: not at once, or two threads that want the lock all the
-/// time pass the line to and fro.
+/// Pauses before the first look. A look takes the cache line from the holder: without a pause, two
+/// threads that always want the lock would pass the line to and fro.
 const FIRST_SPINS: u32 = model_size(4, 1) as u32;
 
-/// Some microseconds in sum, before the processor is given away.
+/// The longest pause before the processor is yielded: some microseconds in sum.
 const MOST_SPINS: u32 = model_size(64, 1) as u32;
 
-/// The value, until it is dropped.
+/// Access to the value. Dropping it unlocks.
 pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     /// Stays with its thread.

@@ -1,17 +1,17 @@
-//! Memory for blocks, so that the allocator is hardly ever asked.
+//! Memory for blocks, so that the allocator is hardly ever called.
 //!
-//! A block is needed by the thread that sends, and free again in the thread that
-//! reads. So each thread has up to two magazines of each size in one array, and full
-//! ones go from thread to thread by a depot: 32 blocks, or 4 large ones, with one lock.
+//! The sending thread needs a block, and the reading thread frees it. So each thread has up to two
+//! magazines of each size in one array. Full magazines go from thread to thread through a depot,
+//! which moves 32 blocks, or 4 large ones, with one lock.
 //!
-//! A magazine is an array of pointers: a block that another processor has used is
-//! not touched before there is something to write into it.
+//! A magazine is an array of pointers, so a block that another processor has used is not touched
+//! until there is something to write into it.
 //!
-//! Invariant: `out` is the number of blocks that threads have, in use or in their
-//! magazines.
+//! Invariant: `out` is the number of blocks that threads hold, in use or in their magazines.
 //!
-//! Bounds: the depot of a size holds as many as threads have, and 8 magazines more; a
-//! thread has at most two full ones of each size, until it ends. So a burst is given back.
+//! Bounds: the depot of a size holds at most as many blocks as threads hold, and 8 magazines more.
+//! A thread has at most two full magazines of each size, until it ends. So memory of a burst is
+//! given back.
 //!
 //! Source: J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001.
 
@@ -20,16 +20,16 @@ use std::mem::MaybeUninit;
 
 use crate::sync::{UnmodelledMutex, unmodelled_per_thread};
 
-/// Full magazines that are kept though nobody has a block.
+/// Full magazines that are kept even if no thread holds a block.
 const SPARE: usize = 8;
 
-/// The sizes of memory, each with a number: for a first block, for the largest that an idle
-/// group keeps, for a further one, and for one behind many others.
+/// The sizes of memory, by number: for a first block, for the largest block that an idle group
+/// keeps, for a further block, and for a block behind many others.
 pub(super) const BYTES: [usize; 4] = [32, 64, 208, 1552];
-/// Each test has a size of its own, so that no other takes from its depot.
+/// In tests each test has a size of its own, so that no other takes from its depot.
 const SIZES: usize = BYTES.len() + if cfg!(test) { 4 } else { 0 };
 
-/// Memory is counted in these.
+/// The unit in which memory is counted.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Unit(#[expect(dead_code)] [u8; 16]);
@@ -48,20 +48,20 @@ pub(super) struct Depot {
 static DEPOTS: [UnmodelledMutex<Depot>; SIZES] =
     [const { UnmodelledMutex::new(Depot::NEW) }; SIZES];
 
-/// Those of one thread, by size.
+/// The magazines of one thread, by size.
 struct Magazines([Magazine; SIZES]);
 
 unmodelled_per_thread! {
     static MINE: RefCell<Magazines> = const { RefCell::new(Magazines([const { Vec::new() }; SIZES])) };
 }
 
-/// Memory of this size has so many units.
+/// How many units memory of this size has.
 #[inline]
 pub(super) fn units(size: usize) -> usize {
     BYTES.get(size).map_or(1, |bytes| bytes / size_of::<Unit>())
 }
 
-/// Blocks of a full magazine.
+/// How many blocks a full magazine has.
 #[inline]
 fn full(size: usize) -> usize {
     if size == BYTES.len() - 1 { 4 } else { 32 }
@@ -101,7 +101,7 @@ pub(super) fn put(size: usize, memory: Memory) {
     }
 }
 
-/// So many blocks are no thread's any more.
+/// So many blocks are no longer held by threads.
 fn count_out(size: usize, blocks: usize) {
     let excess = depot(size).lock().count_out(blocks, full(size));
     drop(excess);
@@ -128,20 +128,20 @@ impl Depot {
         out: 0,
     };
 
-    /// A full magazine, or nothing: then one block is to be made.
+    /// A full magazine; or an empty one, and the caller allocates one block.
     fn take(&mut self) -> Magazine {
         let magazine = self.full.pop().unwrap_or_default();
         self.out += magazine.len().max(1);
         magazine
     }
 
-    /// Takes a magazine of so many in, which is full, and gives out what is too much now.
+    /// Takes in a magazine of `full` blocks, and returns the magazines that are too many now.
     fn put(&mut self, magazine: Magazine, full: usize) -> Vec<Magazine> {
         self.full.push(magazine);
         self.count_out(full, full)
     }
 
-    /// So many blocks are no thread's any more. Gives out what is too much now.
+    /// So many blocks are no longer held by threads. Returns the magazines that are too many now.
     fn count_out(&mut self, blocks: usize, full: usize) -> Vec<Magazine> {
         self.out -= blocks;
         let most = SPARE + self.out / full;

@@ -6,7 +6,7 @@ use crate::lanes::Lanes;
 use crate::limit::{Bypass, Limit};
 use crate::sync::{Arc, Mutex, explore, spawn};
 
-/// What one holder did is seen by the next.
+/// The next holder sees what the previous one did.
 #[test]
 fn holders_follow_one_another() {
     explore("holders_follow_one_another", None, || {
@@ -26,7 +26,7 @@ fn holders_follow_one_another() {
 
 type Message = std::sync::Arc<()>;
 
-/// A queue without rules.
+/// A minimal queue, without rules.
 struct Plain(Mutex<Groups<Message, Plain>>);
 
 impl KeepsGroups<Message> for Plain {
@@ -36,7 +36,7 @@ impl KeepsGroups<Message> for Plain {
     }
 }
 
-/// A queue with a group in which a message waits.
+/// A queue with one group, in which a message waits.
 fn pinned(message: &Message) -> (Arc<Plain>, Pinned<Message, Plain>) {
     let mut lanes: Lanes<()> = Lanes::new(Bypass::default());
     let lane = lanes.add_lane(1, Limit::Unlimited).unwrap();
@@ -47,8 +47,7 @@ fn pinned(message: &Message) -> (Arc<Plain>, Pinned<Message, Plain>) {
     (queue, pin)
 }
 
-/// Two references end at once: the later one takes the group out of its page,
-/// with its message.
+/// Two references end at once. The later one removes the group from its page, with its message.
 #[test]
 fn the_last_reference_drops_the_group() {
     explore("the_last_reference_drops_the_group", None, || {
@@ -65,8 +64,8 @@ fn the_last_reference_drops_the_group() {
     });
 }
 
-/// Two pins end at once, and nothing else keeps the queue: it goes with the
-/// later one, and with it what waits.
+/// Two pins end at once, and nothing else keeps the queue. The later pin drops the queue, and with
+/// it the message that waits.
 #[test]
 fn the_last_pin_lets_the_queue_go() {
     explore("the_last_pin_lets_the_queue_go", None, || {

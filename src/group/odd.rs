@@ -1,5 +1,4 @@
-//! Messages that are not plain: those that came back, that stand before all
-//! others, or that have a tier.
+//! Messages that are not plain: those that came back, were put first, or have a tier.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -7,38 +6,38 @@ use std::num::NonZeroU64;
 use super::{Group, Mailbox, ODD};
 use crate::limit::Limit;
 
-/// Set in the place of every message but those put first, which therefore
-/// stand before all others.
+/// Set in the place of every message except those put first. These therefore stand before all
+/// others.
 pub(super) const FRONT: u64 = 1 << 63;
 const SENT: NonZeroU64 = NonZeroU64::new(FRONT).unwrap();
 
-/// What a place says to people: the message's number in order among those sent, or
-/// among those put first.
+/// The number of a place that users see: the message's number among those sent, or among those put
+/// first.
 pub(crate) fn ordinal(place: u64) -> u64 {
     place & !FRONT
 }
 
-/// A message out of its mailbox, and where it belongs.
+/// A message that is out of its mailbox, and its place there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken<T> {
     /// Not 0, so that an `Option` of it is no larger.
     place: NonZeroU64,
     pub(crate) tier: u32,
-    /// How often it was delivered in vain.
+    /// How many of its deliveries have failed.
     pub(crate) attempts: u32,
     pub(crate) message: T,
 }
 
-/// A message as it waits, for those who look.
+/// What is known of a message without taking it out.
 pub(crate) type Head = Taken<()>;
 
 impl<T> Taken<T> {
-    /// Where it belongs.
+    /// Its place in the mailbox.
     pub(crate) fn place(&self) -> u64 {
         self.place.get()
     }
 
-    /// One that follows this one without a gap after `n` others, and has not failed.
+    /// A message that has not failed, behind this one without a gap, with `n` others between them.
     pub(crate) fn behind<U>(&self, n: usize, message: U) -> Taken<U> {
         let place = self.place.saturating_add(1 + n as u64);
         Taken::new(place, self.tier, message)
@@ -68,8 +67,8 @@ impl<T> Taken<T> {
     }
 }
 
-/// How far back somebody's messages can stand in a group: at the last place of those put
-/// first and of the others, or before.
+/// How far back the messages of one sender can be in a group: for those put first and for the
+/// others, at this last place or before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     first: u64,
@@ -77,13 +76,13 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Of nobody's.
+    /// The reach of a sender without messages.
     pub(crate) const NONE: Self = Self {
         first: 0,
         sent: FRONT,
     };
 
-    /// Takes in that one was put at this place, or before it.
+    /// Includes a message that was put at this place, or before it.
     pub(crate) fn extend(&mut self, place: u64) {
         let last = match place & FRONT {
             0 => &mut self.first,
@@ -105,34 +104,34 @@ impl<T> Group<T> {
         rare.last_sent().map_or(end, |last| end.max(last + 1))
     }
 
-    /// The place of the message that was sent last, if any was.
+    /// The place of the message that was sent last, if any was sent.
     pub(crate) fn last_place(&self, mailbox: &Mailbox<T>) -> u64 {
         FRONT | (self.end(mailbox) - 1)
     }
 
-    /// How many messages were ever put into it.
+    /// How many messages were ever put into the group.
     pub(crate) fn sent(&self, mailbox: &Mailbox<T>) -> u64 {
         let fronts = mailbox.rare.as_ref().map_or(0, |rare| rare.fronts);
         self.end(mailbox) - 1 + fronts
     }
 
-    /// Takes an odd message out, as one that failed is, wherever it stands. O(log n).
+    /// Takes out the odd message at this place, such as a failed one. O(log n).
     pub(crate) fn take_failed(&self, mailbox: &mut Mailbox<T>, place: u64) -> Option<Taken<T>> {
         let taken = mailbox.take_odd(place)?;
         self.remove_waiting(1);
         Some(taken)
     }
 
-    /// Takes the first message out, if it stands at this place and has not failed.
+    /// Takes out the first message, if it is at this place and has not failed.
     pub(super) fn take_fresh(&self, mailbox: &mut Mailbox<T>, place: u64) -> Option<T> {
         let head = mailbox.head()?;
         let fits = head.place() == place && head.attempts == 0;
         Some(fits.then(|| self.take(mailbox))??.message)
     }
 
-    /// Takes out what `fits`, in order, but for what somebody looks at. A plain message
-    /// behind the first that stays becomes odd: that is done once for each, and then they
-    /// are looked at where they are.
+    /// Takes out the messages that fit, in order, except one that is being peeked at. When a
+    /// message stays, the plain messages behind it become odd, once each; from then on `fits` is
+    /// asked of messages in the tree.
     pub(crate) fn take_fitting(
         &self,
         mailbox: &mut Mailbox<T>,
@@ -162,11 +161,11 @@ impl<T> Group<T> {
         out
     }
 
-    /// [`append_all`](Self::append_all) in a tier.
+    /// [`append_all`](Self::append_all) into a tier.
     ///
     /// # Panics
     ///
-    /// As that; nothing has changed.
+    /// As that function; then nothing has changed.
     pub(crate) fn append_in(
         &self,
         mailbox: &mut Mailbox<T>,
@@ -191,7 +190,7 @@ impl<T> Group<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// What waits first.
+    /// The first of the waiting messages.
     pub(crate) fn head(&self) -> Option<Head> {
         let rare = self.rare.as_ref();
         let plain = (!self.plain.is_empty()).then(|| Taken::plain(self.number(), ()));
@@ -202,7 +201,7 @@ impl<T> Mailbox<T> {
         all.into_iter().flatten().min_by_key(Taken::place)
     }
 
-    /// Whether anything waits within this reach, but for what somebody looks at.
+    /// Whether any message waits within this reach, except one that is being peeked at.
     pub(crate) fn has_within(&self, reach: Reach) -> bool {
         let odd = self.rare.as_ref().map(|rare| &rare.odd);
         let odd_in = |range| odd.is_some_and(|odd| odd.range(range).next().is_some());
@@ -211,7 +210,7 @@ impl<T> Mailbox<T> {
             || self.flags & ODD != 0 && (odd_in(0..=reach.first) || odd_in(FRONT..=reach.sent))
     }
 
-    /// Takes the first message out, which may be odd. It counts as waiting still.
+    /// Takes out the first message, which may be odd. The caller counts it as taken.
     #[cold]
     pub(super) fn take_any(&mut self) -> Option<Taken<T>> {
         let first = FRONT | self.number();
@@ -223,18 +222,18 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Takes the odd message out that stands at this place. It counts as waiting still.
+    /// Takes out the odd message at this place. The caller counts it as taken.
     fn take_odd(&mut self, place: u64) -> Option<Taken<T>> {
         let rare = self.rare.as_mut()?;
         let odd = &mut rare.odd;
         let taken = odd.remove(&place)?;
         rare.tried -= u32::from(taken.attempts > 0);
         if odd.is_empty() {
-            // Its last block is given back.
+            // Frees the tree's last block.
             *odd = BTreeMap::new();
             self.flags &= !ODD;
         }
-        // Numbers go on behind the last that was given out.
+        // The numbers continue behind the last one that was given out.
         if place & FRONT != 0 && self.plain.is_empty() {
             let after = ordinal(place) + 1;
             self.set_number(self.number().max(after));
@@ -249,8 +248,8 @@ impl<T> Mailbox<T> {
         rare.odd.insert(taken.place(), taken);
     }
 
-    /// Puts a message before all that wait or come back, but behind those that
-    /// were put so before. It stands in tier 0. Its place.
+    /// Puts a message before all that wait or come back, but behind those put first earlier. It is
+    /// in tier 0. Returns its place.
     pub(crate) fn put_first(&mut self, message: T) -> u64 {
         let fronts = &mut self.rare().fronts;
         let place = NonZeroU64::MIN.saturating_add(*fronts);
@@ -259,8 +258,8 @@ impl<T> Mailbox<T> {
         place.get()
     }
 
-    /// What waits starts its attempts anew, also what somebody looks at. Goes through odd
-    /// messages up to the last that was delivered in vain.
+    /// Resets the attempts of all messages that wait, including one that is being peeked at. Visits
+    /// odd messages up to the last one that has failed.
     pub(crate) fn start_anew(&mut self) {
         if let Some(rare) = &mut self.rare {
             if let Some(peeked) = &mut rare.peeked {
@@ -272,7 +271,7 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Gives up the block of what is rare, if nothing is in it.
+    /// Gives up the block of rare state, if nothing is in it.
     #[inline]
     pub(crate) fn close_up(&mut self) {
         let Some(rare) = &self.rare else { return };

@@ -1,14 +1,14 @@
-//! Pins: references to a group that keep its queue as well, and find it.
+//! Pins: references to a group that also keep its queue alive, and find it.
 //!
-//! A pin is as small as a reference: the group's page knows the queue. The
-//! groups of a queue own a count of it while one of them is pinned.
+//! A pin is as small as a reference, because the group's page knows the queue. The groups of a
+//! queue own one count of it while any of them is pinned.
 //!
 //! Invariants, under the queue's policy lock and the group's:
-//! 1. A group's pins are its [`Pinned`]s.
-//! 2. `Groups::queue` is there exactly while a group has a pin.
+//! 1. A group counts as many pins as it has [`Pinned`]s.
+//! 2. `Groups::queue` is set exactly while a group has a pin.
 //!
-//! So the queue of a [`Pinned`] is there. A pin that may be the last is taken off in
-//! [`KeepsGroups::unpin`], which whoever drops it calls with a count of its own.
+//! So the queue of a [`Pinned`] is alive. A pin that may be the last one is removed in
+//! [`KeepsGroups::unpin`]; the thread that drops the pin calls it with a count of its own.
 
 #![allow(unsafe_code)]
 
@@ -20,13 +20,13 @@ use crate::sync::Arc;
 use super::reference::{GroupRef, Groups};
 use super::{Group, Mailbox, UNPINNED};
 
-/// What has groups.
+/// The owner of groups: a queue.
 pub(crate) trait KeepsGroups<T>: Sized {
-    /// Has [`Groups::unpin`] take this pin off.
+    /// Calls [`Groups::unpin`] with this pin.
     fn unpin(this: &Arc<Self>, pin: Pin<'_, T, Self>);
 }
 
-/// A pin that is about to go.
+/// A pin that is about to be removed.
 pub(crate) struct Pin<'a, T, Q> {
     pub(crate) group: &'a GroupRef<T, Q>,
 }
@@ -41,7 +41,7 @@ unsafe impl<T: Send, Q: KeepsGroups<T> + Send + Sync> Send for Pinned<T, Q> {}
 unsafe impl<T: Send, Q: KeepsGroups<T> + Send + Sync> Sync for Pinned<T, Q> {}
 
 impl<T> Mailbox<T> {
-    /// Who keeps it though nothing of it is left.
+    /// How many pins keep the group even if nothing of it is left.
     pub(crate) fn pins(&self) -> u32 {
         let more = self.rare.as_ref().map_or(0, |rare| rare.more_pins);
         u32::from(self.flags & UNPINNED == 0) + more
@@ -80,7 +80,7 @@ impl<T, Q: KeepsGroups<T>> Pinned<T, Q> {
         unsafe { &*self.0.queue() }
     }
 
-    /// A count of the group's queue.
+    /// A new count of the group's queue.
     pub(crate) fn shared(&self) -> Arc<Q> {
         let queue = self.0.queue();
         // SAFETY: as above; the count that is taken over was just made.
@@ -90,14 +90,14 @@ impl<T, Q: KeepsGroups<T>> Pinned<T, Q> {
         }
     }
 
-    /// One more pin of the group.
+    /// Another pin of the group.
     pub(crate) fn another(&self) -> Self {
         let pin = self.0.pin(&mut self.0.lock());
         pin.expect("this is one")
     }
 
-    /// Locks the group, and lets go of it under the same lock if `f` says so and
-    /// this is not the last pin: what `f` gave, and else the pin.
+    /// Locks the group and calls `f`. Removes this pin under the same lock if `f` says so and it is
+    /// not the last one. Returns what `f` gave, and the pin unless it was removed.
     #[inline]
     pub(crate) fn end_if<R>(
         self,
@@ -130,7 +130,7 @@ impl<T, Q: KeepsGroups<T>> Drop for Pinned<T, Q> {
 }
 
 impl<T, Q: KeepsGroups<T>> GroupRef<T, Q> {
-    /// A pin of a group that has one already. Under the group's lock.
+    /// Another pin of a group that has one, else `None`. The caller holds the group's lock.
     #[inline(always)]
     pub(crate) fn pin(&self, mailbox: &mut Mailbox<T>) -> Option<Pinned<T, Q>> {
         let pinned = mailbox.pins() > 0;
@@ -143,13 +143,13 @@ impl<T, Q: KeepsGroups<T>> GroupRef<T, Q> {
 }
 
 impl<T, Q: KeepsGroups<T>> Groups<T, Q> {
-    /// Lists a new group, with a pin. They are `queue`'s groups: always the same.
+    /// Lists a new group, with a pin. `queue` owns these groups: it is the same at every call.
     pub(crate) fn add(&mut self, group: Group<T>, queue: &Arc<Q>) -> Pinned<T, Q> {
         self.keep(queue);
         Pinned(self.list(group, queue))
     }
 
-    /// A pin of a group, also if it is the first. Under the group's lock.
+    /// Pins a group, even if it has no pin yet. The caller holds the group's lock.
     pub(crate) fn pin(
         &mut self,
         group: &GroupRef<T, Q>,
@@ -165,7 +165,7 @@ impl<T, Q: KeepsGroups<T>> Groups<T, Q> {
         Pinned(another)
     }
 
-    /// Takes a pin off. Under the group's lock.
+    /// Removes a pin. The caller holds the group's lock.
     pub(crate) fn unpin(&mut self, pin: Pin<'_, T, Q>, mailbox: &mut Mailbox<T>) {
         assert!(pin.group.has(mailbox), "the mailbox of this group");
         mailbox.remove_pin();
@@ -173,7 +173,7 @@ impl<T, Q: KeepsGroups<T>> Groups<T, Q> {
             self.pinned -= 1;
         }
         if self.pinned == 0 {
-            // Not the last: who drops the pin has one.
+            // Not the last count: the thread that drops the pin has one.
             self.queue = None;
         }
     }

@@ -1,11 +1,11 @@
-//! Hints to the processor: what is to be fetched while something else is done.
+//! Hints to the processor: what to fetch while it does something else.
 //!
-//! They change nothing, at any address: where a processor does not know one, or
-//! nothing is there, it passes it over.
+//! A hint changes nothing, at any address: a processor ignores it if it does not know the
+//! instruction, or if nothing is at the address.
 
 #![allow(unsafe_code)]
 
-/// Two lines from here on are read soon.
+/// Two cache lines from here on will be read soon.
 #[inline(always)]
 pub(super) fn to_read<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -16,7 +16,7 @@ pub(super) fn to_read<T>(at: *const T) {
     }
 }
 
-/// The line here is changed soon.
+/// The cache line here will be changed soon.
 #[inline(always)]
 pub(super) fn to_change<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,4 +1,4 @@
-//! What hardly any group ever has.
+//! State that hardly any group ever has.
 
 use std::collections::BTreeMap;
 
@@ -11,37 +11,36 @@ use super::odd::{FRONT, Head, Taken, ordinal};
 pub(crate) struct Rare<T> {
     /// Odd messages, by place.
     pub(super) odd: BTreeMap<u64, Taken<T>>,
-    /// How many of them were delivered in vain.
+    /// How many odd messages have failed at least once.
     pub(super) tried: u32,
-    /// How many were ever put first.
+    /// How many messages were ever put first.
     pub(super) fronts: u64,
-    /// The level it is bumped to, and when.
+    /// The level that the group is bumped to, and when.
     pub(crate) bump: (u8, u64),
     /// The tier of the message sent last.
     pub(crate) last_tier: u32,
-    /// The tier that it counts in, in a lane with tiers: that of its first
-    /// message.
+    /// The tier in which the group counts, if its lane has tiers: that of its first message.
     pub(crate) counted: Option<u32>,
     /// Tiers came into use while its turn was live, and count one started message.
     pub(crate) swept: bool,
-    /// The message that somebody looks at.
+    /// The message that is being peeked at.
     pub(crate) peeked: Option<Head>,
-    /// What the embedder knows it by.
+    /// The embedder's tag for the group.
     pub(crate) tag: u64,
-    /// The most units at once.
+    /// The most units in use at once.
     pub(crate) limit: Limit,
-    /// Units of detached deliveries.
+    /// Units in use by detached deliveries.
     pub(crate) detached: u32,
     /// Capacities.
     pub(super) bounds: Option<Box<Bounds>>,
-    /// Pins but one.
+    /// How many pins it has besides the first.
     pub(super) more_pins: u32,
     /// The upper half of the number of the first plain message.
     pub(super) high: u32,
 }
 
 impl<T> Rare<T> {
-    /// Of a group that has nothing of it.
+    /// The value for a group that has no rare state.
     pub(super) const NONE: Self = Self {
         odd: BTreeMap::new(),
         tried: 0,

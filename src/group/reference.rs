@@ -1,11 +1,11 @@
 //! Groups of a queue, and counted references to them.
 //!
-//! A group's references are counted under its own lock, which whoever makes or
-//! ends one on the plain path holds anyway: no read-modify-write besides. The
-//! groups that have not ended are listed, which is a reference too.
+//! A group's references are counted under its own lock. On the plain path the thread that makes or
+//! ends one holds this lock anyway, so counting costs no further read-modify-write. The groups that
+//! have not ended are listed; the list counts as a reference, too.
 //!
-//! Invariant: `refs` is the number of [`GroupRef`]s, and one more while the
-//! group is listed; the last takes the group out of its page.
+//! Invariant: `refs` is the number of [`GroupRef`]s, plus one while the group is listed. Ending the
+//! last reference removes the group from its page.
 
 #![allow(unsafe_code)]
 
@@ -31,7 +31,7 @@ unsafe impl<T: Send, Q> Send for GroupRef<T, Q> {}
 // SAFETY: as above.
 unsafe impl<T: Send, Q> Sync for GroupRef<T, Q> {}
 
-// No code of the user's runs under the group's lock.
+// No user code runs under the group's lock.
 impl<T, Q> UnwindSafe for GroupRef<T, Q> {}
 impl<T, Q> RefUnwindSafe for GroupRef<T, Q> {}
 
@@ -65,7 +65,7 @@ impl<T, Q> Drop for GroupRef<T, Q> {
 }
 
 impl<T, Q> GroupRef<T, Q> {
-    /// Its name.
+    /// The group's name.
     pub(crate) fn key(&self) -> GroupKey {
         // SAFETY: the group is in a page.
         GroupKey(unsafe { key_of(self.0) })
@@ -78,7 +78,7 @@ impl<T, Q> GroupRef<T, Q> {
         unsafe { context_of(self.0) }.cast()
     }
 
-    /// One more reference, made under the group's lock.
+    /// Makes another reference, under the group's lock.
     ///
     /// # Panics
     ///
@@ -90,20 +90,20 @@ impl<T, Q> GroupRef<T, Q> {
         Self(self.0, PhantomData)
     }
 
-    /// The same reference in a place that only the caller knows: so it is read
-    /// once, however often it is used.
+    /// The same reference as a local variable of the caller: it is read only once, however often it
+    /// is used.
     #[inline(always)]
     pub(crate) fn local(&self) -> impl Deref<Target = Self> {
         ManuallyDrop::new(Self(self.0, PhantomData))
     }
 
-    /// Has the processor fetch the group to change it, which is done soon.
+    /// Prefetches the group, to change it soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch::to_change(self.0.as_ptr());
     }
 
-    /// Whether it is this group's mailbox.
+    /// Whether `mailbox` is this group's.
     #[inline]
     pub(super) fn has(&self, mailbox: &Mailbox<T>) -> bool {
         let (start, place) = (self.0.addr().get(), ptr::from_ref(mailbox).addr());
@@ -123,12 +123,12 @@ impl<T, Q> GroupRef<T, Q> {
         std::mem::forget(self);
     }
 
-    /// Locks the group, and ends the reference under the same lock if `f` gives
-    /// something.
+    /// Locks the group and calls `f`. Ends the reference under the same lock if `f` returns a
+    /// value.
     ///
     /// # Panics
     ///
-    /// If it does, and this is the last reference.
+    /// If `f` returns a value and this is the last reference.
     #[inline]
     pub(crate) fn end_if<R>(
         self,
@@ -156,7 +156,7 @@ impl<T, Q> fmt::Debug for GroupRef<T, Q> {
 pub(crate) struct Groups<T, Q> {
     pages: Arc<Pages<Group<T>>>,
     len: usize,
-    /// How many have a pin, and the queue while one has. See `pinned`.
+    /// How many groups have a pin; and the queue, while any has. See `pinned`.
     pub(super) pinned: usize,
     pub(super) queue: Option<Arc<Q>>,
 }
@@ -171,12 +171,12 @@ impl<T, Q> Groups<T, Q> {
         }
     }
 
-    /// How many are listed.
+    /// How many groups are listed.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// For those who look beside the owner.
+    /// Finds these groups by name for code that does not own the list.
     pub(crate) fn names(&self) -> Names<T, Q> {
         Names(self.pages.clone(), PhantomData)
     }
@@ -189,7 +189,7 @@ impl<T, Q> Groups<T, Q> {
         GroupRef(self.pages.insert(group, context), PhantomData)
     }
 
-    /// Takes a group off the list.
+    /// Removes a group from the list.
     pub(crate) fn remove(&mut self, group: &GroupRef<T, Q>, mailbox: &mut Mailbox<T>) {
         assert!(group.has(mailbox), "the mailbox of this group");
         // SAFETY: the group is in a page.
@@ -200,34 +200,33 @@ impl<T, Q> Groups<T, Q> {
         }
     }
 
-    /// The listed group of this name. It must not be locked by the caller.
+    /// The listed group of this name. The caller must not hold its lock.
     pub(crate) fn get(&self, key: GroupKey) -> Option<GroupRef<T, Q>> {
         self.pages.with(key.0, |group| group).map(counted)
     }
 
-    /// All listed groups, in the order of their names. None of them must be
-    /// locked by the caller.
+    /// All listed groups, in the order of their names. The caller must hold the lock of none.
     pub(crate) fn all(&self) -> Vec<GroupRef<T, Q>> {
         self.from(0, usize::MAX)
     }
 
-    /// The listed groups from this index on: `most` at least, if there are as many, and
-    /// less than a page more. As [`all`](Self::all).
+    /// The listed groups from this index on: at least `most`, if there are as many, and less than a
+    /// page more. The locks as for [`all`](Self::all).
     pub(crate) fn from(&self, first: u32, most: usize) -> Vec<GroupRef<T, Q>> {
         let found = self.pages.listed(first, most);
         found.into_iter().map(counted).collect()
     }
 }
 
-/// Finds listed groups by name, beside whatever protects their list.
+/// Finds listed groups by name, without the lock that protects their list.
 pub(crate) struct Names<T, Q>(Arc<Pages<Group<T>>>, PhantomData<fn() -> Q>);
 
 impl<T, Q> Names<T, Q> {
-    /// The listed group of this name; `None` if somebody has its lock just now.
-    /// Nobody may wait for it here, as groups are taken off the list locked.
+    /// The listed group of this name. `None` if its lock is held: waiting for it is not allowed
+    /// here, because groups are removed from the list while their lock is held.
     pub(crate) fn try_get(&self, key: GroupKey) -> Option<Result<GroupRef<T, Q>, Stale>> {
         let found = self.0.with(key.0, |group| {
-            // Not counted: the group is there while it is listed.
+            // Not counted: the group exists while it is listed.
             let listed = ManuallyDrop::new(GroupRef(group, PhantomData));
             let mut mailbox = listed.mailbox.try_lock()?;
             Some(listed.another(&mut mailbox))
@@ -239,8 +238,7 @@ impl<T, Q> Names<T, Q> {
     }
 }
 
-/// A reference to a listed group: groups come off the list only with the list
-/// borrowed for a change.
+/// A reference to a listed group. Groups are removed from the list only through `&mut`.
 fn counted<T, Q>(group: NonNull<Group<T>>) -> GroupRef<T, Q> {
     #[cfg(all(test, not(any(loom, shuttle))))]
     super::tests::step();

@@ -8,10 +8,10 @@ use super::block::Block;
 pub(super) const FIRST: usize = 1;
 /// The blocks hold messages.
 pub(super) const MORE: usize = 2;
-/// There are more blocks, or a larger one, than an idle group keeps. This saves a look at the
+/// There are more blocks, or a larger one, than an idle group keeps. This bit saves a look at the
 /// blocks, which are on another cache line.
 pub(super) const LARGE: usize = 4;
-/// While the blocks hold messages: the value itself knows where the first of them is. Otherwise:
+/// While the blocks hold messages: the value itself has the place of the first of them. Otherwise:
 /// a large block was needed, so the next one is large at once.
 pub(super) const HEAD: usize = 8;
 const BITS: usize = FIRST | MORE | LARGE | HEAD;
@@ -33,7 +33,7 @@ impl<T> Tail<T> {
         tail.map_addr(|tail| tail & !BITS)
     }
 
-    /// Another block, or none, with the same bits.
+    /// Replaces the block, or sets it to null. The bits stay.
     #[inline]
     pub(super) fn replace(&mut self, block: *mut Block<T>) {
         let Self(tail) = *self;

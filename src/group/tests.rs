@@ -18,8 +18,8 @@ std::thread_local! {
     static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many messages this thread has taken out, and groups listed: for tests that somebody
-/// does not go through all.
+/// How many messages this thread has taken out, and how many groups it has listed: for tests that
+/// an operation does not visit all.
 pub(crate) fn steps() -> usize {
     STEPS.get()
 }
@@ -30,16 +30,16 @@ pub(super) fn step() {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// A send, so many tiers above the last.
+    /// A send, this many tiers above the last one.
     Send(u32),
     PutFirst,
     Take,
-    /// Which of those that were taken comes back; whether it failed.
+    /// Which of the taken messages comes back, and whether it failed.
     PutBack(usize, bool),
     Done(usize),
-    /// All is taken out, and put back but each `n`-th.
+    /// All are taken out, and put back except each `n`-th.
     Retract(usize),
-    /// Each whose number can be divided by this one, plus 1, is taken out.
+    /// Each message whose number is divisible by this one plus 1 is taken out.
     TakeFitting(usize),
     StartAnew,
     CloseUp,
@@ -47,10 +47,10 @@ enum Op {
     EndPeek,
 }
 
-/// Where a message belongs: those put first, and those sent, by number.
+/// The place of a message: first those put first, then those sent, by number.
 type Place = (bool, u64);
 
-/// A message as it waits: its tier, its attempts, and itself.
+/// A waiting message: its tier, its attempts, and its value.
 type Waiting = (u32, u32, u32);
 
 struct Pair {
@@ -72,7 +72,7 @@ fn group<T>(flags: super::Flags) -> Group<T> {
 }
 
 impl Pair {
-    /// So many were sent before.
+    /// A group to which `sent` messages were sent before.
     fn new(tiered: bool, sent: u64) -> Self {
         let group = group(if tiered { TIERED } else { 0 });
         group.lock().set_number(sent + 1);
@@ -110,7 +110,7 @@ impl Pair {
             Op::StartAnew => {
                 self.group.lock().start_anew();
                 self.waiting.values_mut().for_each(|w| w.1 = 0);
-                // As the queue does when the look ends.
+                // As the queue does when the peek ends.
                 let looked_at = self.peeked.iter_mut();
                 looked_at.for_each(|(_, taken)| taken.attempts = 0);
             }
@@ -140,7 +140,7 @@ impl Pair {
 
     fn send(&mut self, up: u32) {
         let tier = match self.tiered {
-            // An empty group may begin anew.
+            // An empty group may start again at a lower tier.
             true if self.waiting.is_empty() && self.taken.is_empty() => up,
             true => self.last_tier + up,
             false => 0,
@@ -214,7 +214,7 @@ impl Pair {
         let peeked = usize::from(self.peeked.is_some());
         assert_eq!(self.group.waiting() as usize, self.waiting.len() + peeked);
         assert_eq!(self.group.sent(&mailbox), self.sent + self.fronts);
-        // What is looked at is there for those who ask, in its place.
+        // `head` shows a message that is being peeked at, in its place.
         let looked_at = self.peeked.iter().map(|(place, taken)| {
             let head = taken.head();
             (*place, (head.tier, head.attempts))
@@ -254,7 +254,7 @@ proptest! {
 
     #[test]
     fn agrees_with_a_sorted_list(tiered in any::<bool>(), far in any::<bool>(), ops in vec(op(), 1..300)) {
-        // The numbers need more than 32 bits soon.
+        // The numbers will soon need more than 32 bits.
         let sent = if far { u64::from(u32::MAX) - 3 } else { 0 };
         let mut pair = Pair::new(tiered, sent);
         ops.iter().for_each(|op| pair.apply(op));
@@ -266,7 +266,7 @@ proptest! {
     }
 }
 
-/// A group in which tiers came into use, though what waits is plain.
+/// In this group tiers come into use while plain messages wait.
 #[test]
 fn tiers_come_after_what_is_plain() {
     let group = group(0);
@@ -307,7 +307,7 @@ fn what_was_never_looked_at_goes_back_as_plain() {
     assert!(mailbox.rare.is_none());
 }
 
-/// What is put first stands in tier 0, whatever was sent last.
+/// Messages put first are in tier 0, whatever the tier of the last send.
 #[test]
 fn what_is_put_first_is_of_tier_0() {
     let group = group(TIERED);

@@ -62,7 +62,8 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// How long a claim holds unless it is extended; for ever by default. With a
     /// [`Ticker`](crate::ticker::Ticker) the lease counts from the claim, otherwise from the latest
-    /// time that was passed to [`advance`](JobQueue::advance).
+    /// time that was passed to [`advance`](JobQueue::advance). If nothing keeps the time, no lease
+    /// runs out.
     pub fn lease(mut self, lease: Duration) -> Self
     where
         J: Clone,

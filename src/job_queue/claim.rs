@@ -270,6 +270,20 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// Sets when the lease ends, by the embedder's clock; a claim without a lease gets one. If that
     /// time has passed, the next [`advance`](super::JobQueue::advance) ends the lease.
     ///
+    /// ```
+    /// # use std::time::{Duration, Instant};
+    /// # use conversant::job_queue::Place;
+    /// # use conversant::prelude::*;
+    /// let (origin, lease) = (Instant::now(), Duration::from_secs(30));
+    /// let jobs = JobQueue::builder().lease(lease).build()?;
+    /// let _ticker = Ticker::spawn(jobs.clone(), origin)?;
+    /// jobs.push(1, "a long job", Place::new())?;
+    /// let mut claim = jobs.claim(1).wait()?.remove(0);
+    /// // Now and then, while it works:
+    /// claim.extend(origin.elapsed() + lease)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.

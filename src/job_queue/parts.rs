@@ -119,7 +119,9 @@ impl<K, J> Part<K, J> {
         Self { pin: Arc::new(pin) }
     }
 
-    /// The group of this name in the part's tenant, made if there is none yet.
+    /// The group of this name in the part's tenant, made if there is none yet. The handle of a
+    /// group gives another group of its tenant.
+    #[must_use]
     pub fn group(&self, name: impl Into<Name>) -> Self {
         let (name, pinned) = (name.into(), self.pin.pinned);
         Self::of(&self.pin.shared, |jobs| jobs.pin_group(pinned, name))

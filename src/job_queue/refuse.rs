@@ -19,8 +19,10 @@ impl From<SendReason> for PushReason {
     }
 }
 
-/// What was not taken, and why. Of one job, the content is its key and the job. Of several jobs, it
-/// is all of them in order, and the reason is that of the first one that was refused. Of a
+/// What was not taken, and why.
+///
+/// The content of a single job is its key and the job; of several jobs, it is all of them in order,
+/// and the reason is that of the first one that was refused. For a
 /// [replacement](super::JobQueue::replace), it is the job alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PushError<C, R = PushReason> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange};
-use crate::shown::{error_says, says};
+use crate::shown::error_says;
 use crate::slab::Key;
 
 /// Names a job as long as it exists: a name that can be copied and keeps nothing alive. It never
@@ -82,7 +82,7 @@ pub enum PushReason {
     OutOfRange(OutOfRange),
 }
 
-says!(PushReason {
+error_says!(PushReason {
     Self::Closed => "closed",
     Self::Full => "full",
     Self::AboveCapacity => "more than the capacity",

@@ -1,6 +1,6 @@
 //! Names of lanes.
 
-/// A lane's name, while a handle or a group of it is there.
+/// A lane's name, valid while the lane has a handle or a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LaneKey(pub(super) u32);
 

@@ -1,5 +1,5 @@
-//! Lanes against a model that scans all groups, event by event. Here each
-//! message in flight has a unit, which is one of the ways to use them.
+//! Lanes against a model that scans all groups at each event. Here each message in flight has a
+//! unit, which is one of the ways to use units.
 
 pub(crate) mod bound;
 mod lifetimes;
@@ -17,18 +17,18 @@ use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Position, ReadyItem, ReadyQueue};
 
-/// What the owner of a group knows.
+/// What the owner of a group knows of it.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Where it stands in line: lane, tier and position.
+    /// Where it is in a ready queue: lane, tier and position.
     at: Option<(u32, u32, Position)>,
-    /// The ticket that it had last.
+    /// The last ticket that it had.
     ticket: u64,
-    /// The tier that it counts in.
+    /// The tier in which it counts.
     counted: Option<u32>,
 }
 
-/// The lanes, and an owner who keeps their rules.
+/// The lanes, and an owner that keeps their rules.
 struct Direct {
     core: Lanes<usize>,
     lanes: Vec<LaneKey>,
@@ -47,7 +47,7 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
 impl<A, B> ReadyItem for (A, B) {}
 
 impl<G: ReadyItem> Lanes<G> {
-    /// A group joins the line of tier 0, under a ticket higher than all before.
+    /// Adds a group to the ready queue of tier 0, with a ticket higher than all before.
     pub(crate) fn push(&mut self, lane: u32, ticket: u64, level: u8, group: G) {
         self.ready(lane, 0).push(ticket, level, group);
         self.update(lane);
@@ -58,7 +58,7 @@ impl<G: ReadyItem> Lanes<G> {
         self.ring.iter(&self.lanes).collect()
     }
 
-    /// Who stands in all lines.
+    /// How many groups are in all ready queues.
     pub(crate) fn standing(&self) -> usize {
         let lines = self.lanes.iter().flatten().map(|lane| {
             let parked = lane.tiered.iter().flat_map(|tiered| tiered.parked.values());
@@ -104,8 +104,7 @@ impl Direct {
         self.core.lane(self.lane_of(model, g)).is_tiered()
     }
 
-    /// A message of this tier is about to arrive in a lane: what is there is of
-    /// tier 0.
+    /// A message of this tier is about to arrive in a lane. All that the lane has is of tier 0.
     fn use_tiers(&mut self, before: &Model, lane: usize, tier: u32) {
         let index = self.lanes[lane].index();
         if tier == 0 || !self.core.use_tiers(index) {
@@ -124,7 +123,7 @@ impl Direct {
         self.core.update(index);
     }
 
-    /// Takes a group out of line before a change.
+    /// Removes a group from its ready queue before a change.
     fn unline(&mut self, g: usize) {
         if let Some((lane, tier, position)) = self.groups[g].at.take() {
             assert!(self.core.contains(lane, tier, position));
@@ -133,7 +132,7 @@ impl Direct {
         }
     }
 
-    /// Puts a group where it belongs after a change.
+    /// Puts a group into its ready queue after a change.
     fn stand(&mut self, after: &Model, g: usize) {
         let lane = self.lane_of(after, g);
         let group = &after.groups[g];
@@ -275,7 +274,7 @@ proptest! {
     }
 }
 
-/// The oldest of three was overtaken once, and the next was not: that begins in a run.
+/// The oldest of three was overtaken once, and the next was not, which begins in a run.
 #[test]
 fn a_run_of_turns_ends_the_overtakings_of_the_oldest() {
     let mut lanes = Lanes::new(Bypass::AtMost(2));

@@ -11,13 +11,13 @@ use super::{Lane, Lanes};
 #[derive(Debug)]
 pub(super) struct Tiered<G> {
     pub(super) tiers: Tiers,
-    /// The tier whose line is the lane's.
+    /// The tier whose ready queue is the lane's `ready`.
     pub(super) front: u32,
     pub(super) parked: BTreeMap<u32, ReadyQueue<G>>,
 }
 
 impl<G: ReadyItem> Tiered<G> {
-    /// Whether the line in front is that of the open tier, or none is open.
+    /// Whether the lane's `ready` is the queue of the open tier, or no tier is open.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.tiers.open().is_none_or(|open| open == self.front)
@@ -29,7 +29,7 @@ impl<G: ReadyItem> Tiered<G> {
         self.tiers.open().is_none() || self.tiers.draining()
     }
 
-    /// Brings the line of the open tier to the front.
+    /// Makes the ready queue of the open tier the lane's `ready`.
     pub(super) fn turn_to_open(&mut self, ready: &mut ReadyQueue<G>) {
         let Some(open) = self.tiers.open().filter(|&open| open != self.front) else {
             return;
@@ -44,12 +44,12 @@ impl<G: ReadyItem> Tiered<G> {
 }
 
 impl<G: ReadyItem> Lane<G> {
-    /// How many stand in the line of the open tier.
+    /// How many groups are in the ready queue of the open tier.
     pub fn standing(&self) -> u64 {
         self.ready.len() as u64
     }
 
-    /// All who stand in its lines, each with the tier of its line; in no order.
+    /// All groups in its ready queues, each with the tier of its queue, in no order.
     pub fn members(&self) -> impl Iterator<Item = (u32, &G)> {
         let tiered = self.tiered.as_ref();
         let front = tiered.map_or(0, |tiered| tiered.front);
@@ -74,7 +74,7 @@ impl<G: ReadyItem> Lane<G> {
         tiered.is_none_or(|tiered| tiered.tiers.startable(tier))
     }
 
-    /// Whether the open tier starts nothing new, since a lower one has work.
+    /// Whether the open tier starts nothing new, because a lower tier has work.
     pub fn drains(&self) -> bool {
         let tiered = self.tiered.as_ref();
         tiered.is_some_and(|tiered| tiered.tiers.draining())
@@ -82,7 +82,7 @@ impl<G: ReadyItem> Lane<G> {
 }
 
 impl<G: ReadyItem> Lanes<G> {
-    /// Tiers are in use from now on; `false` if they were already.
+    /// Uses tiers from now on; `false` if they were in use before.
     pub fn use_tiers(&mut self, lane: u32) -> bool {
         let lane = self.lane_mut(lane);
         let new = lane.tiered.is_none();
@@ -96,19 +96,19 @@ impl<G: ReadyItem> Lanes<G> {
         new
     }
 
-    /// The tiers of a lane, in which the first message of each group counts, and
-    /// what has started. To be updated.
+    /// The tiers of a lane. They count the first message of each group, and the messages that have
+    /// started. The caller then updates the lane.
     ///
     /// # Panics
     ///
-    /// If they are not in use.
+    /// If the lane does not use tiers.
     pub fn tiers(&mut self, lane: u32) -> &mut Tiers {
         let tiered = self.lane_mut(lane).tiered.as_mut();
         &mut tiered.expect("tiers are in use").tiers
     }
 
-    /// What waits first in a group is of tier `new` now, and was of tier `old`: counted
-    /// if tiers are in use. To be updated.
+    /// The first message of a group is of tier `new` now, and was of tier `old`. This is counted if
+    /// tiers are in use. The caller then updates the lane.
     #[inline]
     pub fn change_head(&mut self, lane: u32, old: Option<u32>, new: Option<u32>) {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered
@@ -123,7 +123,7 @@ impl<G: ReadyItem> Lanes<G> {
         }
     }
 
-    /// Messages of this tier run no more: counted if tiers are in use. To be updated.
+    /// Messages of this tier have ended. Counted only with tiers. The caller then updates the lane.
     #[inline]
     pub fn finish_all(&mut self, lane: u32, tier: u32, messages: u32) {
         if let Some(tiered) = &mut self.lane_mut(lane).tiered {

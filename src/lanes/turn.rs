@@ -1,4 +1,4 @@
-//! A turn begins, or is taken back as if it never had.
+//! Beginning turns, and taking a turn back as if it had never begun.
 
 use crate::ready::ReadyItem;
 use crate::ring::Links;
@@ -8,17 +8,17 @@ use super::{Lane, LaneKey, Lanes};
 /// A turn that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun<G> {
-    /// Whose it is.
+    /// The group that has the turn.
     pub group: G,
-    /// In which lane.
+    /// The index of its lane.
     pub lane: u32,
     /// If the group was the lane's oldest: how often it had been overtaken.
     pub overtaken: Option<u32>,
 }
 
 impl<G: ReadyItem> Lanes<G> {
-    /// Begins the next turn, if there is but one lane in the ring, without
-    /// tiers, and one order in its line.
+    /// Begins the next turn, if the ring has only one lane, without tiers, and in the lane's ready
+    /// queue the order of tickets is the order of rank.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
         self.begin_alone(|lane| {
@@ -30,8 +30,8 @@ impl<G: ReadyItem> Lanes<G> {
         })
     }
 
-    /// As [`pop_plain`](Self::pop_plain), for as many as `out` has places and the cap
-    /// has room; says how many: 0 only if `pop_plain` would give none.
+    /// As [`pop_plain`](Self::pop_plain), for as many groups as `out` has places and the cap has
+    /// room. Returns how many: 0 only if `pop_plain` would give none.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         let popped = self.begin_alone(|lane| {
@@ -43,9 +43,9 @@ impl<G: ReadyItem> Lanes<G> {
         popped.unwrap_or(0)
     }
 
-    /// As [`pop_plain`](Self::pop_plain) as long as `take` takes who is next, for at most so
-    /// many and as far as the cap has room: the lane, how many, and how often the first had
-    /// been overtaken.
+    /// As [`pop_plain`](Self::pop_plain) for several groups: while `take` takes the next one, at
+    /// most `most` times and while the cap has room. Returns the lane, how many groups, and how
+    /// often the first had been overtaken.
     #[inline]
     pub fn begin_while(
         &mut self,
@@ -61,8 +61,8 @@ impl<G: ReadyItem> Lanes<G> {
         Some((LaneKey(current), turns, overtaken))
     }
 
-    /// `pop` takes some of the oldest out of the only lane of the ring, if that has
-    /// no tiers, and says how many.
+    /// Lets `pop` take some of the oldest groups of the only lane of the ring, if that has no
+    /// tiers. `pop` returns how many.
     #[inline(always)]
     fn begin_alone<R>(&mut self, pop: impl FnOnce(&mut Lane<G>) -> Option<(R, u32)>) -> Option<R> {
         let lane = self.lone_lane()?;
@@ -93,17 +93,17 @@ impl<G: ReadyItem> Lanes<G> {
         lane.tiered.is_none().then_some(lane)
     }
 
-    /// Whether one lane is in the ring, without tiers, and with one order in its
-    /// line.
+    /// Whether the ring has only one lane, without tiers, and in the lane's ready queue the order
+    /// of tickets is the order of rank.
     #[inline]
     pub fn is_plain(&mut self) -> bool {
         self.lone_lane().is_some_and(|lane| lane.ready.is_plain())
     }
 
-    /// Begins the next turn: the group is out of line, with a unit of its
-    /// lane's cap, and in a lane with tiers a message of the open one has
-    /// started. Says which lane, and whether it has tiers: then it is to be
-    /// updated, when the owner has said what waits next in the group.
+    /// Begins the next turn. The group leaves the ready queue with a unit of its lane's cap; in a
+    /// lane with tiers a message of the open tier has started. Returns the group, its lane, and
+    /// whether the lane has tiers. If it has, the owner reports what waits next in the group, and
+    /// then updates the lane.
     #[inline]
     pub fn pop(&mut self) -> Option<(G, u32, bool)> {
         let Begun { group, lane, .. } = self.begin()?;
@@ -115,8 +115,8 @@ impl<G: ReadyItem> Lanes<G> {
         Some((group, lane, has_tiers))
     }
 
-    /// As [`pop`](Self::pop) of a turn that may be over at once: the lane keeps
-    /// its place until it is updated.
+    /// As [`pop`](Self::pop), for a turn that may be over at once: the lane keeps its place in the
+    /// ring until it is updated.
     #[inline(always)]
     pub fn begin(&mut self) -> Option<Begun<G>> {
         let (current, bypass) = (self.ring.current()?, self.bypass);
@@ -143,11 +143,11 @@ impl<G: ReadyItem> Lanes<G> {
         })
     }
 
-    /// Begins turns of several that stand first in their lane as one, but not the last of
-    /// them: as so many calls of [`begin`](Self::begin) would, but that with `together` a
-    /// lane goes on when its credit is used up. `take` is told the lane and
-    /// how many there may be; it takes some, and says how many, and which ticket the next
-    /// one has. What it took, the lane, and how often the first had been overtaken.
+    /// Begins turns of several groups that share their lane's first entry, but not of the last of
+    /// them. Does the same as so many calls of [`begin`](Self::begin), except that with `together`
+    /// a lane goes on after its credit is used up. `take` is given the lane and the most turns; it
+    /// takes some groups, and returns them, their number and the ticket of the next one. Returns
+    /// what it took, the lane, and how often the first had been overtaken.
     #[inline]
     pub fn begin_several<R>(
         &mut self,
@@ -184,10 +184,10 @@ impl<G: ReadyItem> Lanes<G> {
         Some((taken, current, overtaken))
     }
 
-    /// A turn that said `overtaken` is taken back, when its group stands where it
-    /// stood, its unit is back and the lane updated. If the lane is in the ring
-    /// it is the current one and has that turn again; whom the turn overtook is
-    /// overtaken once less. Of several turns the last is taken back first.
+    /// Takes back a turn that reported `overtaken`. Before that its group must be back at its old
+    /// position, its unit returned and the lane updated. If the lane is in the ring, it becomes the
+    /// current one and has that turn again; the group that the turn overtook is overtaken once
+    /// less. Of several turns take back the last first.
     pub fn unclaim(&mut self, lane: u32, overtaken: Option<u32>) {
         self.begun -= 1;
         let l = self.lane_mut(lane);

@@ -15,7 +15,7 @@ use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
-    /// With the path of this request.
+    /// Has the path of this request.
     pub(super) owner: &'a mut Owner<K, S>,
     /// What has been asked for and is not in the path yet.
     pub(super) asked: Option<(K, Mode)>,
@@ -24,32 +24,31 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Waits for `mode` on the resource, and for the intents that it needs on every ancestor.
     ///
-    /// Ancestors are locked first, from the root down. If an ancestor's mode covers the request, or
-    /// the resource is held in a mode that does, it is granted without touching the table: no lock
-    /// is taken and no queue looked at. It is recorded all the same, and must be released.
+    /// Ancestors are locked first, from the root down. If the mode held on an ancestor or on the
+    /// resource covers the request, it is granted without touching the table: no lock is taken and
+    /// no queue looked at. The grant is recorded all the same, and must be released.
     ///
-    /// Requests wait in a queue per resource, first come first served, strictly: one waits if it
-    /// conflicts with what others hold or with one ahead. Only somebody who holds the resource
-    /// already goes ahead, just before the first that waits for what it holds. So a request waits
-    /// for those who hold and those ahead, and is not overtaken by later ones without end.
+    /// Requests wait in a queue per resource, strictly first come, first served: a request waits if
+    /// it conflicts with what others hold or with a request ahead. Only an owner that already holds
+    /// the resource goes ahead, just before the first request that waits for what it holds. So a
+    /// request waits for holders and those ahead; later ones do not overtake it without end.
     ///
-    /// Its position is that of the moment it joins the queue: at the first poll. A thread that
-    /// blocks without a deadline spins for about two microseconds before, as long as nobody waits
+    /// A request takes its position when it joins the queue: at the first poll. A thread that
+    /// blocks without a deadline first spins for about two microseconds, as long as nobody waits
     /// there.
     ///
     /// # Errors
     ///
     /// [`LockError::Deadlock`] if the wait closed a cycle, or another one did later, and this owner
     /// was chosen to give up: lowest priority, then fewest [retries](Self::retry), then fewest
-    /// locks in the table, then youngest; where nobody calls `retry`, lowest priority, fewest
-    /// locks, youngest. [`Closed`](LockError::Closed), also for what would be
-    /// covered; [`TooDeep`](LockError::TooDeep); [`OwnAncestor`](LockError::OwnAncestor). The owner
-    /// then holds what it held before, and no intent for what it did not get.
+    /// locks in the table, then youngest. [`Closed`](LockError::Closed), even if the request would
+    /// be covered; [`TooDeep`](LockError::TooDeep); [`OwnAncestor`](LockError::OwnAncestor). The
+    /// owner then holds what it held before, and no intent for what it did not get.
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped or times out leaves nothing behind, and whoever can go on without it
-    /// is granted at once.
+    /// A wait that is dropped or times out leaves nothing behind, and every request that can be
+    /// granted without it is granted at once.
     ///
     /// # Panics
     ///
@@ -64,10 +63,10 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 
     /// [`lock`](Self::lock) of several resources, all or none.
     ///
-    /// Where they share a resource or an ancestor, the modes are joined. They are taken by depth
-    /// and hash, so that owners which hold nothing else and lock only so do not deadlock, unless
-    /// two resources of one depth have the same hash; then, as always, it is detected. Of no
-    /// resources it is granted at once.
+    /// Where the requests share a resource or an ancestor, their modes are joined. Resources are
+    /// locked by depth and hash. So owners that hold nothing else and lock only by this call do not
+    /// deadlock, unless two resources of one depth have the same hash; that deadlock is detected
+    /// like any other. A request for no resources is granted at once.
     ///
     /// # Errors, cancel safety
     ///
@@ -75,8 +74,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// As for [`lock`](Self::lock), but hashing, `parent` and `clone` run in the call, and with them
-    /// the iterator, before anything is locked.
+    /// As for [`lock`](Self::lock), but hashing, `parent`, `clone` and the iterator run in the
+    /// call, before anything is locked.
     pub fn lock_many(
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,
@@ -87,7 +86,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         Wait::new(Lock { owner: self, asked })
     }
 
-    /// [`lock`](Self::lock) if that need not wait. It does not go ahead of those who do.
+    /// [`lock`](Self::lock) if that need not wait. It overtakes waiters only where `lock` does.
     ///
     /// # Errors
     ///
@@ -101,7 +100,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 }
 
 impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
-    /// Takes all of it now, or nothing: what it took of it is put back on drop.
+    /// Takes the whole path now, or nothing: on failure, the drop puts back what was taken.
     pub(super) fn try_now(mut self) -> Result<(), LockError<K>> {
         match self.take()? {
             Room::Free => Ok(()),
@@ -113,7 +112,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         }
     }
 
-    /// Without the wait table: all of it, or nothing has changed.
+    /// Takes the whole path without the wait table, or changes nothing.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
         if self.owner.lock_plain(&mut self.asked) {
@@ -150,7 +149,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         Ok(taken)
     }
 
-    /// Tries again for a moment, unless somebody waits already.
+    /// Retries for a moment, unless somebody waits already.
     #[cold]
     fn back_off(&mut self) -> Option<Result<(), LockError<K>>> {
         let look = || match self.take() {
@@ -162,7 +161,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         back_off(SELDOM, || true, look).flatten()
     }
 
-    /// With the wait table: as far as it goes now; with a waker, into the queue if need be.
+    /// Takes what can be had now, with the wait table; enqueues the rest if there is a waker.
     fn acquire(&mut self, waker: &mut Option<Waker>) -> Poll<Result<(), LockError<K>>> {
         let owner = &mut *self.owner;
         if owner.path.keeps {
@@ -272,7 +271,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 }
 
-/// Also after a poll that panicked, and for `try_now`.
+/// Aborts also after a poll that panicked, and for `try_now`.
 impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
     #[inline]
     fn drop(&mut self) {

@@ -1,21 +1,21 @@
-//! Who waits for whom in a circle, and who must give up.
+//! Which owners wait for each other in a cycle, and which of them must give up.
 //!
-//! Protocol: a search starts from an owner whose request has just been put in a queue, before the
-//! table's lock is let go. It goes breadth first from owner to owner: from one that waits to those
-//! who hold a conflicting mode (hard edges) and to those ahead with a conflicting request
-//! (soft edges). An owner that does not wait leads nowhere.
+//! Protocol: a search starts from an owner whose request has just been enqueued, before the table's
+//! lock is released. It goes breadth first from owner to owner: from an owner that waits to those
+//! that hold a conflicting mode (hard edges) and to those ahead with a conflicting request (soft
+//! edges). An owner that does not wait leads nowhere.
 //!
-//! Why only there: edges come to be when a request is put in a queue (from its owner, and to it
-//! from those it was put ahead of) and when something is granted (to an owner that waits no more).
-//! So a circle is closed only by an owner that begins to wait, and passes through it. A grant out
-//! of the queue adds none: the granted mode is compatible with every request that it overtook.
-//! Under one lock what the search sees is what is, so that no circle is missed and none is made up.
+//! Why only there: edges arise when a request is enqueued (from its owner, and to its owner from
+//! those that it was put ahead of) and when a mode is granted (to an owner that no longer waits).
+//! So only an owner that begins to wait closes a cycle, and that cycle passes through it. A grant
+//! out of the queue closes none: the granted mode is compatible with every request that it
+//! overtook. One lock guards all that the search reads, so it misses no cycle and invents none.
 //!
-//! Most who begin to wait are waited for by nobody: that is looked at first, so that who joins a
-//! long queue does not search it.
+//! Nobody waits for most owners that begin to wait. The search checks that first, so that an owner
+//! that joins a long queue does not search it.
 //!
-//! The victim's request fails and what it had taken for it is put back; what it held before it
-//! keeps. The search is repeated until no circle is left.
+//! The victim's request fails, and what it had taken is put back; the victim keeps what it held
+//! before the request. The search is repeated until no cycle is left.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::{Entry, HashMap};
@@ -30,15 +30,15 @@ use crate::slab::{self, Slab};
 use crate::sync::UnmodelledArc as Arc;
 use crate::wait::WakeBatch;
 
-/// So many resources are looked at before any search.
+/// Up to this many contended resources are looked at before a search.
 const FEW: usize = 16;
 
 /// How many deadlocks are remembered.
 const REMEMBERED: usize = 16;
 
 impl<K> WaitTable<K> {
-    /// Breaks all circles through an owner that has begun to wait. Says so if that owner is a
-    /// victim itself: it waits no more, and has nothing of what it asked for.
+    /// Breaks all cycles through an owner that has begun to wait. Returns an error if that owner is
+    /// itself a victim: it no longer waits, and has nothing of what it asked for.
     pub(super) fn break_cycles(
         &mut self,
         owner: OwnerKey,
@@ -67,8 +67,7 @@ impl<K> WaitTable<K> {
         None
     }
 
-    /// Lowest priority, then fewest locks, then youngest; of one priority those who have not begun
-    /// anew so often come first.
+    /// Lowest priority, then fewest retries, then fewest locks, then youngest.
     fn victim(&self, circle: &[OwnerKey]) -> OwnerKey {
         let rank = |owner: &&OwnerKey| {
             let state = self.owners.get(owner);
@@ -78,9 +77,10 @@ impl<K> WaitTable<K> {
         *victim.expect("a circle has owners")
     }
 
-    /// Whether somebody may wait for an owner that has begun to wait, as it holds something that
-    /// somebody waits for; it does where its request is ahead of others, too. O(resources that
-    /// somebody waits for); where that is more than a search would see at first, it says yes.
+    /// Whether another owner may wait for this one, which has begun to wait: because it holds a
+    /// resource that has waiters. A request is put ahead of others only if its owner holds the
+    /// resource, so that case is included. O(resources that have waiters); if these are more than a
+    /// search would see at first, it says yes.
     fn may_be_waited_for(&self, owner: OwnerKey) -> bool {
         let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
@@ -92,7 +92,7 @@ impl<K> WaitTable<K> {
             || nodes.any(|(_, node)| node.holders.held(owner).is_some())
     }
 
-    /// A shortest circle through `start`: each waits for the next, and the last for the first.
+    /// A shortest cycle through `start`: each owner waits for the next, and the last for the first.
     fn circle(&mut self, start: OwnerKey) -> Option<Vec<OwnerKey>> {
         if !self.may_be_waited_for(start) {
             return None;
@@ -113,7 +113,7 @@ impl<K> WaitTable<K> {
         None
     }
 
-    /// The circle with all that explains it.
+    /// The cycle, with the reason for each wait.
     fn describe(&self, circle: &[OwnerKey]) -> Vec<Link<K>> {
         let next = circle.iter().cycle().skip(1);
         let pairs = circle.iter().zip(next);
@@ -140,16 +140,16 @@ struct Search<'a, K> {
     nodes: &'a Slab<Node<K>>,
     owners: &'a BTreeMap<OwnerKey, OwnerState<K>>,
     start: OwnerKey,
-    /// Who was reached, and from whom first.
+    /// The owners that were reached, and from which owner first.
     reached: HashMap<OwnerKey, OwnerKey>,
     frontier: VecDeque<OwnerKey>,
     /// How far each queue has been looked through for conflicts with each mode. Requests of one
-    /// mode have the same blockers, but for those between them and but for themselves.
+    /// mode have the same blockers, except the requests between them and themselves.
     seen: HashMap<(slab::Key, Mode), Position>,
 }
 
 impl<K> Search<'_, K> {
-    /// Reaches all that this owner waits for; true if it waits for the start.
+    /// Reaches all owners that this one waits for; true if it waits for the start.
     fn visit(&mut self, owner: OwnerKey) -> bool {
         let state = self.owners.get(&owner);
         let wait = state.and_then(|state| state.wait.as_ref());
@@ -197,7 +197,7 @@ impl<K> Search<'_, K> {
         }
     }
 
-    /// How `last` was reached from the start, both included.
+    /// The path from the start to `last`, both included.
     fn way_to(&self, last: OwnerKey) -> Vec<OwnerKey> {
         let mut way: Vec<_> =
             std::iter::successors(Some(last), |at| self.reached.get(at).copied()).collect();

@@ -1,10 +1,10 @@
 //! The entries of one shard, by their hashes.
 //!
-//! One stands in front of the table of the others: where a shard has one entry, as most have, all
-//! that comes and goes with it is on one cache line, beside that of the lock, if names have at most
-//! eight bytes. On one line with the lock it would be taken away by those who wait for that.
+//! One entry stands in front of the table of the others. Most shards have only that one: then all
+//! that changes with the entry is on one cache line, next to the line of the lock, if names have at
+//! most eight bytes. On the line of the lock, threads that wait for the lock would take it away.
 //!
-//! Invariant: a stamp is given once, and where there is no entry there is none: so an id is of one
+//! Invariant: a stamp is given to one entry only, and a free slot has none. So an id names one
 //! entry, and finds it without the user's `Eq`.
 
 use std::mem;
@@ -17,12 +17,12 @@ use super::owners::OwnerKey;
 use crate::modes::Mode;
 use crate::slab::Key;
 
-/// So many have room for good, once there were more than one.
+/// The table keeps room for this many, once it has had any.
 const FEW: usize = 4;
-/// What there is in front if no entry is.
+/// The stamp of a free slot.
 const NO_STAMP: u64 = 0;
 
-/// `born` begins a cache line, after the shard's lock and what goes before it here and in `Index`.
+/// `born` begins a cache line, after the lock and the fields before it, here and in `Index`.
 #[repr(C)]
 pub(super) struct Entries<K> {
     rest: HashTable<Entry<K>>,
@@ -31,7 +31,7 @@ pub(super) struct Entries<K> {
     front: Entry<K>,
 }
 
-/// What changes with a first and last holder comes first.
+/// The fields that change with a first or last holder come first.
 #[repr(C)]
 pub(super) struct Entry<K> {
     pub(super) id: NodeId,
@@ -42,7 +42,7 @@ pub(super) struct Entry<K> {
     pub(super) holders: Holders,
 }
 
-/// One entry, and never another one.
+/// Names one entry, and never another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeId {
     stamp: u64,
@@ -50,7 +50,7 @@ pub(super) struct NodeId {
 }
 
 impl<K> Entry<K> {
-    /// None.
+    /// A free slot.
     const fn new() -> Self {
         Self {
             id: NodeId {
@@ -68,7 +68,7 @@ impl<K> Entry<K> {
         self.id.stamp == NO_STAMP
     }
 
-    /// Begins, held by one.
+    /// Becomes an entry with one holder.
     #[inline(always)]
     fn begin(&mut self, id: NodeId, name: K, owner: OwnerKey, mode: Mode) {
         self.id = id;
@@ -115,7 +115,7 @@ impl<K> Entries<K> {
         front.into_iter().chain(&mut self.rest)
     }
 
-    /// Of those with this hash.
+    /// The entry with this hash for which `is_it` holds.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -145,7 +145,7 @@ impl<K> Entries<K> {
         self.find(id.hash, |entry| entry.id.stamp == id.stamp)
     }
 
-    /// Of a resource that has none.
+    /// Makes the entry of a resource that has none.
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: u64, name: K, owner: OwnerKey, mode: Mode) -> NodeId {
         self.born += 1;
@@ -167,7 +167,7 @@ impl<K> Entries<K> {
             .insert_unique(id.hash, entry, |entry| entry.id.hash);
     }
 
-    /// Of one that nobody holds or waits for.
+    /// Removes an entry that nobody holds or waits for.
     #[inline(always)]
     pub(super) fn remove(&mut self, id: NodeId, gone: &mut Gone<K>) {
         if self.front.id.stamp == id.stamp {

@@ -1,4 +1,4 @@
-//! What can go wrong, and the account of a deadlock.
+//! The errors, and the report of a deadlock.
 
 use std::error::Error;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct OwnerId {
 /// Why a request was not granted. The owner holds what it held before it asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockError<K> {
-    /// It would have to wait: of a request that does not.
+    /// The request would have to wait, but must not.
     WouldBlock,
     /// Waiting would have lasted for ever, and this owner was chosen to give up.
     Deadlock(Arc<Deadlock<K>>),
@@ -37,9 +37,9 @@ pub enum LockError<K> {
 /// Why nothing was released or downgraded. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseError {
-    /// The owner was not granted this resource, or holds it only for what it holds below.
+    /// The owner was not granted this resource, or holds it only as an intent for what is below.
     NotHeld,
-    /// Something below is held by nothing but this mode: release that first.
+    /// Something below is covered by this mode alone: release that first.
     StillCovers,
     /// The mode held is not at least as strong as the one asked for.
     NotWeaker,
@@ -47,11 +47,11 @@ pub enum ReleaseError {
     Foreign,
 }
 
-/// A cycle of owners of which each waits for the next, and the last for the first.
+/// A cycle of owners: each waits for the next, and the last for the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Deadlock<K> {
-    /// Whose request failed.
+    /// The owner whose request failed.
     pub victim: OwnerId,
     /// The cycle.
     pub cycle: Vec<Link<K>>,
@@ -61,19 +61,19 @@ pub struct Deadlock<K> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link<K> {
-    /// Who waits.
+    /// The owner that waits.
     pub owner: OwnerId,
-    /// For what: the name that the table has, so that it need not be cloned.
+    /// What it waits for: the name that the table has, so that it need not be cloned.
     pub resource: Arc<K>,
-    /// The mode that it would hold then.
+    /// The mode that it would hold if it were granted.
     pub asks: Mode,
     /// The mode that it holds already.
     pub holds: Option<Mode>,
-    /// For whom it waits.
+    /// The owner that it waits for.
     pub blocked_by: OwnerId,
-    /// The conflicting mode of that one.
+    /// The conflicting mode of that owner.
     pub in_mode: Mode,
-    /// Whether that one has it or waits ahead.
+    /// Whether that owner holds this mode or waits ahead for it.
     pub cause: Cause,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// The table's number, and a name in it.
+/// Prints the table's number, and the owner's name in it.
 impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:?}", self.table, self.key)
@@ -113,7 +113,7 @@ impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
     }
 }
 
-/// The owners of a cycle: printed also where the resources cannot be.
+/// Prints the owners of a cycle, even if the resources cannot be printed.
 pub(super) struct Owners<'a, K>(pub(super) &'a [Link<K>]);
 
 impl<K> fmt::Display for Owners<'_, K> {

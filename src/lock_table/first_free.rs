@@ -14,15 +14,15 @@ use crate::wait::{Op, Wait, sealed};
 /// The wait of [`Owner::first_free_or_wait`](super::Owner::first_free_or_wait).
 pub struct FirstFree<'a, K: Resource, S: BuildHasher = RandomState> {
     lock: Lock<'a, K, S>,
-    /// None when they have been looked through: then it waits for the first.
+    /// None once they have been looked through: then it waits for the first.
     all: Option<Vec<K>>,
     mode: Mode,
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
-    /// Locks the first of these resources that can be had now, and says which: skip locked.
+    /// Skip locked: locks the first of these resources that can be had, and returns its position.
     ///
-    /// They are tried one by one; what is given back meanwhile at one that was passed is not seen.
+    /// They are tried one by one. A release of one that was passed already is not seen.
     ///
     /// # Errors
     ///
@@ -45,12 +45,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         Ok(None)
     }
 
-    /// Locks the first of these resources that can be had now, and says which; if there is none,
-    /// waits for the first in the list as [`lock`](Self::lock) does, and says 0. Of no resources it
-    /// gives none.
+    /// Locks the first of these resources that can be had now, and returns its position.
     ///
-    /// It does not take another that is given back while it waits: so it waits in one queue, and
-    /// has its turn there.
+    /// If there is none, it waits for the first in the list as [`lock`](Self::lock) does, and
+    /// returns 0. For an empty list it returns `None`. While it waits, it does not take another
+    /// resource that is released: so it waits in one queue only, and has its turn there.
     ///
     /// ```
     /// # use conversant::lock_table::{LockError, LockTable, Resource};

@@ -2,9 +2,9 @@
 //!
 //! Invariants:
 //! 1. Epochs rise, and counts and modes do not fall, from an entry to the next.
-//! 2. The count and the mode of an entry are what was held after its grants; the last one's are
-//!    what is held now. The first has grants.
-//! 3. No two entries have the same count and the same mode: so grants and releases in turn do not
+//! 2. An entry has the count and the mode that were held after its grants; the last has those that
+//!    are held now. The first entry has grants of its own.
+//! 3. No two entries have the same count and the same mode. So alternate grants and releases do not
 //!    grow the list, and it has fewer entries without grants of their own than there are modes.
 
 use crate::modes::{Mode, joined};
@@ -23,7 +23,7 @@ struct Entry {
 }
 
 impl Grants {
-    /// So many, which together ask for a mode, or none, where there are none.
+    /// Sets the first grants: the mode that they ask for together, and their number; or none.
     #[inline]
     pub(super) fn begin(&mut self, epoch: u64, asked: Option<(Mode, u64)>) {
         self.last = asked.map(|(mode, count)| Entry { epoch, count, mode });
@@ -52,21 +52,21 @@ impl Grants {
         self.last_epoch() == Some(epoch) || earlier().is_ok()
     }
 
-    /// Whether they are one.
+    /// Whether there is exactly one grant.
     #[inline]
     pub(super) fn is_one(&self) -> bool {
         self.earlier.is_empty() && self.count() == 1
     }
 
-    /// None, where there was one at most.
+    /// Removes the grant, where there is at most one.
     #[inline]
     pub(super) fn end(&mut self) {
         debug_assert!(self.count() <= 1 && self.earlier.is_empty());
         self.last = None;
     }
 
-    /// So many more, in this epoch, which together ask for a mode. Whether they are the first in
-    /// this epoch.
+    /// Adds grants in this epoch, which together ask for a mode. True if they are the first in this
+    /// epoch.
     pub(super) fn push(&mut self, epoch: u64, mode: Mode, count: u64) -> bool {
         let first = self.last_epoch() != Some(epoch);
         let (mode, count) = (joined(self.mode(), Some(mode)), self.count() + count);
@@ -77,7 +77,7 @@ impl Grants {
         first
     }
 
-    /// One less, the youngest. The mode stays until the last is gone.
+    /// Removes the youngest grant. The mode stays until the last grant is gone.
     #[inline]
     pub(super) fn pop(&mut self) {
         match self.last {
@@ -86,12 +86,12 @@ impl Grants {
         }
     }
 
-    /// No stronger than this any more, nor after going back to a savepoint.
+    /// Lowers the mode to this one at most, also for a return to a savepoint.
     pub(super) fn cap(&mut self, mode: Mode) {
         self.limit(self.count(), mode);
     }
 
-    /// Back to before this epoch.
+    /// Goes back to before this epoch.
     pub(super) fn cut(&mut self, epoch: u64) {
         while self.last_epoch().is_some_and(|last| last >= epoch) {
             self.last = self.earlier.pop();
@@ -106,11 +106,11 @@ impl Grants {
         self.earlier.len() + usize::from(self.last.is_some())
     }
 
-    /// No entry has more than so many, nor a mode that is stronger. Without grants of its own the
-    /// last that may change is one of a few, by invariant 3.
+    /// Limits the count and the mode of every entry. If the last entry that changes is left without
+    /// grants of its own, it is one of a few, by invariant 3.
     fn limit(&mut self, count: u64, mode: Mode) {
         let within = |entry: &Entry| entry.count <= count && mode.covers(entry.mode);
-        // By invariant 1.
+        // By invariant 1 all entries within come first.
         let from = self.earlier.iter().rposition(within).map_or(0, |at| at + 1);
         let before = from.checked_sub(1).map(|at| self.earlier[at]);
         let mut before = before.map(|entry| (entry.count, entry.mode));

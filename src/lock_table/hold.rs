@@ -1,13 +1,13 @@
-//! What one owner holds of one resource, as it sees it.
+//! What one owner holds of one resource, as the owner sees it.
 //!
-//! State: the grants by name, and how many of the owner's other holds rest on this one. What
-//! follows from a change of it for the others is the business of `holds`.
+//! State: the grants by name, and how many of the owner's other holds rest on this one. `holds`
+//! knows what a change of this one means for the others.
 
 use super::entries::NodeId;
 use super::grants::Grants;
 use crate::modes::{Mode, joined};
 
-/// Its slot.
+/// The slot of a hold.
 pub(super) type HoldId = u32;
 
 pub(super) struct Hold<K> {
@@ -33,7 +33,7 @@ pub(super) enum HoldKind {
     },
 }
 
-/// How many need the weaker and the stronger of two modes: fewer than memory has room for.
+/// How many holds need the weaker and the stronger of two modes. Memory bounds both counts.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     weak: u32,
@@ -49,7 +49,7 @@ impl<K> Hold<K> {
         self.key.as_ref().is_some_and(|own| own == key)
     }
 
-    /// Granted and not given up.
+    /// The mode that was granted and not given up.
     pub(super) fn own(&self) -> Option<Mode> {
         self.grants.mode()
     }
@@ -58,13 +58,13 @@ impl<K> Hold<K> {
         matches!(self.kind, HoldKind::Real { .. })
     }
 
-    /// A root of which its owner holds nothing, and keeps the intent.
+    /// Whether this is a root whose intent is kept, and of which its owner holds nothing.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.own().is_none() && !self.intents.any()
     }
 
-    /// What it amounts to: in the table, or as covered.
+    /// The mode that the owner has: in the table, or covered.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.kind {
             HoldKind::Real { mode, .. } if !self.is_idle() => Some(mode),
@@ -80,7 +80,7 @@ impl<K> Hold<K> {
         }
     }
 
-    /// One more real child, or one less, in this mode.
+    /// Counts one more real child, or one less, in this mode.
     #[inline(always)]
     pub(super) fn count_child(&mut self, mode: Mode, more: bool) {
         self.intents.count(mode.parent_needs() == Mode::Ix, more);
@@ -98,7 +98,7 @@ impl<K> Hold<K> {
 }
 
 impl Counts {
-    /// One more, or one less.
+    /// Counts one more, or one less.
     #[inline]
     pub(super) fn count(&mut self, strong: bool, more: bool) {
         let count = if strong {

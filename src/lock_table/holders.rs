@@ -1,11 +1,11 @@
-//! Who holds one resource, and in which modes.
+//! The owners that hold one resource, and in which modes.
 //!
-//! State: the first few holders in place, the others in a map of their own with a count per mode;
-//! so that a resource of one or two holders allocates nothing.
+//! State: the first few holders in place, the others in a map of their own with a count per mode. A
+//! resource with at most three holders allocates nothing.
 //!
 //! Invariants:
 //! 1. The modes of two holders are compatible.
-//! 2. An owner is in here once, in place or in the map; there is no map without anybody in it.
+//! 2. An owner is in here once, in place or in the map; the map is never empty.
 //! 3. `counts` says how often each mode occurs in the map.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl Holders {
         }
     }
 
-    /// Of an owner, where nobody is.
+    /// Sets the first holder, where there is none.
     #[inline]
     pub(super) fn set_first(&mut self, owner: OwnerKey, mode: Mode) {
         self.few[0] = Some((owner, mode));
@@ -52,7 +52,7 @@ impl Holders {
         self.few.iter().flatten().count() + many
     }
 
-    /// Of an owner that held nothing.
+    /// Adds an owner that held nothing.
     #[inline]
     pub(super) fn add(&mut self, owner: OwnerKey, mode: Mode) {
         match self.few.iter_mut().find(|place| place.is_none()) {
@@ -61,7 +61,7 @@ impl Holders {
         }
     }
 
-    /// This one holds nothing any more.
+    /// Removes an owner: it holds nothing any more.
     #[inline]
     pub(super) fn leave(&mut self, owner: OwnerKey) {
         match &mut self.few[0] {
@@ -98,7 +98,7 @@ impl Holders {
         None
     }
 
-    /// Whether what all but this owner hold is compatible with `mode`.
+    /// Whether what all other owners hold is compatible with `mode`.
     #[inline]
     pub(super) fn fit(&self, owner: OwnerKey, mode: Mode) -> bool {
         let clear = |&(who, held): &(OwnerKey, Mode)| who == owner || held.compatible(mode);
@@ -106,7 +106,7 @@ impl Holders {
             && self.many.as_ref().is_none_or(|many| many.fit(owner, mode))
     }
 
-    /// Those who hold what conflicts with `mode`. A step for each in the map, if any of them does.
+    /// The owners whose modes conflict with `mode`. A step for each in the map, if any there does.
     pub(super) fn conflicting(&self, mode: Mode) -> impl Iterator<Item = OwnerKey> {
         let few = self.few.iter().flatten().copied();
         let many = self.many.iter().filter(move |many| !many.fits(mode, None));
@@ -117,7 +117,7 @@ impl Holders {
         those.map(|(owner, _)| owner)
     }
 
-    /// In no particular order.
+    /// All holders, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (OwnerKey, Mode)> {
         let many = self.many.iter().flat_map(|many| &many.map);
         let few = self.few.iter().flatten().copied();
@@ -144,7 +144,7 @@ impl Many {
         self.fits(mode, self.map.get(&owner).copied())
     }
 
-    /// As `fit`, without one who holds this.
+    /// As `fit`, for an owner that has this mode in the map.
     fn fits(&self, mode: Mode, held: Option<Mode>) -> bool {
         Mode::ALL.into_iter().all(|other| {
             let own = u32::from(held == Some(other));

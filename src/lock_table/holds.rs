@@ -1,6 +1,6 @@
-//! What one owner holds, as it sees it: without a lock, and without the other owners.
+//! What one owner holds, as the owner sees it: without a lock, and without the other owners.
 //!
-//! State: a hold per resource that was granted, or that is held for the sake of something below.
+//! State: a hold per resource that was granted, or that is held because of something below it.
 //!
 //! ```text
 //!            covered by an ancestor          more than that covers is granted
@@ -9,17 +9,17 @@
 //!      +--------------------------------------------------------------------------+
 //! ```
 //!
-//! A *real* hold is entered in the table, and so is every ancestor's. A *covered* one is known only
-//! here: its cover, an ancestor that is real, keeps everybody out who could conflict.
+//! A *real* hold is in the table, and so are those of all its ancestors. A *covered* hold is known
+//! only here: its cover, a real hold of an ancestor, keeps out every owner that could conflict.
 //!
 //! Invariants:
 //! 1. The mode of a real hold in the table is the join of its own mode (granted and not given up)
-//!    and of the intents that its real children need; the root that is kept may be without any,
-//!    *idle*, and then its owner does not hold it.
-//! 2. `intents` of a hold counts its real children by the intent they need; `covers` counts the
-//!    covered holds that name it as their cover, by the mode their own needs above it.
-//! 3. A covered hold keeps its cover, and a real one stays real, until it is gone: so what was
-//!    granted before a savepoint never comes to rest on something granted after it.
+//!    and of the intents that its real children need. The kept root may have neither: it is *idle*
+//!    then, and its owner does not hold it.
+//! 2. `intents` of a hold counts its real children by the intent that they need; `covers` counts
+//!    the covered holds that name it as their cover, by the mode that they need there.
+//! 3. A covered hold keeps its cover, and a real hold stays real, until the hold is gone. So what
+//!    was granted before a savepoint never comes to rest on something granted after it.
 //! 4. The own mode of a cover covers what `covers` counts.
 
 use super::entries::NodeId;
@@ -35,11 +35,11 @@ use crate::modes::Mode;
 
 pub(super) struct Holds<K> {
     pub(super) slots: Slots<K>,
-    /// How many of them are real, an idle one included.
+    /// How many holds are real, an idle one included.
     real: u64,
     /// Counts the savepoints.
     pub(super) epoch: u64,
-    /// What the last call asks to be entered: from leaf to root.
+    /// What the last call changed and the table must learn: from leaf to root.
     pub(super) changes: Vec<Change>,
     pub(super) kept: Kept,
     pub(super) gone: Gone<K>,
@@ -57,8 +57,8 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Whether `intent` is held here in the table, and neither this nor what is above covers `mode`
-    /// below: then a request below has nothing to do here or above.
+    /// Whether `intent` is held here in the table, and neither this hold nor one above it covers
+    /// `mode` below: then a request below changes nothing here or above.
     #[inline]
     pub(super) fn carries(&self, id: HoldId, intent: Mode, mode: Mode) -> bool {
         let mut at = Some(id);
@@ -75,7 +75,7 @@ impl<K> Holds<K> {
         true
     }
 
-    /// Enters what has been granted: a new hold, or more of one, which may become real by it.
+    /// Enters what has been granted: a new hold, or more grants of one, which may become real.
     #[inline(always)]
     pub(super) fn enter(&mut self, step: &mut Step<K>, mut parent: Option<HoldId>) {
         let kind = match (step.cover, step.mode) {
@@ -84,7 +84,7 @@ impl<K> Holds<K> {
                 if let Some(id) = step.hold
                     && let HoldKind::Real { parent: up, .. } = self.slots.get(id).kind
                 {
-                    // What it was, whatever the user's code says now.
+                    // The parent stays what it was, whatever the user's code says now.
                     parent = up;
                 }
                 let node = step.node.expect("granted");
@@ -147,13 +147,13 @@ impl<K> Holds<K> {
         Ok(())
     }
 
-    /// What is granted from now on can be given back together.
+    /// Begins an epoch: what is granted from now on can be given back together.
     pub(super) fn savepoint(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    /// Gives back what was granted since, from the leaves up. Looks at nothing else.
+    /// Gives back what was granted since then, from the leaves up. It looks at nothing else.
     pub(super) fn release_to(&mut self, epoch: u64) {
         let mut touched = Vec::new();
         while let Some((_, id)) = self.slots.log.pop_if(|(at, _)| *at >= epoch) {
@@ -187,13 +187,13 @@ impl<K> Holds<K> {
         }
     }
 
-    /// How many it holds in the table.
+    /// How many resources the owner holds in the table.
     pub(super) fn held(&self) -> u64 {
         self.real - u64::from(self.idle().is_some())
     }
 
-    /// Fewer or weaker grants: what follows from it for the hold and all above it, up to where
-    /// nothing changes.
+    /// Makes grants fewer or weaker, and does what follows from that for the hold and those above
+    /// it, up to where nothing changes.
     #[inline]
     fn lower(&mut self, start: HoldId, change: impl FnOnce(&mut Grants)) {
         self.count(start, false);
@@ -209,7 +209,7 @@ impl<K> Holds<K> {
                 }
                 return;
             };
-            // No more than it had, whatever rests on it: nobody has been asked.
+            // The mode never rises here, whatever rests on the hold: no request asked for more.
             let target = target.map(|target| target.meet(mode));
             if let Some(mode) = target {
                 hold.kind = HoldKind::Real { node, mode, parent };
@@ -219,7 +219,7 @@ impl<K> Holds<K> {
                 return;
             }
             if target.is_none() {
-                // What was granted by name is not worth keeping.
+                // A root that was granted by name is not worth keeping.
                 if parent.is_none() && at != start && self.stays(at, node, mode) {
                     return;
                 }
@@ -233,7 +233,7 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Nothing of it is left; what is below it has gone before.
+    /// Removes a hold of which nothing is left; what was below it has gone before.
     fn remove(&mut self, id: HoldId) {
         self.slots.kept.take_if(|kept| *kept == id);
         if let Some(key) = self.slots.take(id) {
@@ -241,8 +241,8 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Whether a root that is not needed any more stays in the table. Worth keeping is what is
-    /// left twice in a row, for another if need be.
+    /// Whether a root that is not needed any more stays in the table. A root that is left twice in
+    /// a row is worth keeping; if another is kept and idle, that one is given up.
     fn stays(&mut self, id: HoldId, node: NodeId, mode: Mode) -> bool {
         let again = self.kept.left(self.slots.get(id).hash, mode);
         match self.slots.kept {
@@ -261,7 +261,7 @@ impl<K> Holds<K> {
         true
     }
 
-    /// It keeps nothing any more, if it does not use it.
+    /// Gives up the kept root, if it is idle.
     pub(super) fn forget_idle(&mut self) {
         if let Some(id) = self.idle()
             && let Some((node, _)) = self.slots.get(id).real()
@@ -273,14 +273,14 @@ impl<K> Holds<K> {
         }
     }
 
-    /// The root that is kept and idle.
+    /// The kept root, if it is idle.
     #[inline]
     pub(super) fn idle(&self) -> Option<HoldId> {
         let kept = self.slots.kept;
         kept.filter(|&id| self.slots.get(id).is_idle())
     }
 
-    /// A real hold was made by a plain request: a child of this one.
+    /// Counts a real hold that a plain request has made, below this parent.
     #[inline(always)]
     pub(super) fn join_parent(&mut self, parent: Option<HoldId>, mode: Mode) {
         self.real += 1;
@@ -289,8 +289,8 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Without a child that is held in this mode: true if the parent is not needed and can rest, as
-    /// it is kept; false if it is needed as before.
+    /// Whether a parent becomes idle when it loses a child that is held in this mode. True if it is
+    /// not needed then and is kept; false if it is needed as before; else none.
     #[inline(always)]
     pub(super) fn parent_rests(&self, parent: HoldId, mode: Mode) -> Option<bool> {
         let hold = self.slots.get(parent);
@@ -304,7 +304,7 @@ impl<K> Holds<K> {
         (needed.is_none() && self.slots.kept == Some(parent)).then_some(true)
     }
 
-    /// What was granted last, if no more is held than that and a parent that can rest then.
+    /// The hold made last, if nothing else is held but a parent that becomes idle without it.
     pub(super) fn only(&self) -> Option<HoldId> {
         let id = self.slots.recent()?;
         let HoldKind::Real { mode, parent, .. } = self.slots.get(id).kind else {
@@ -317,7 +317,7 @@ impl<K> Holds<K> {
         only.then_some(id)
     }
 
-    /// It has gone plainly, and its parent rests if it can.
+    /// Uncounts a hold that was released plainly. If its parent `rests`, notes that it is left.
     #[inline(always)]
     pub(super) fn leave_parent(&mut self, parent: Option<HoldId>, mode: Mode, rests: bool) {
         self.real -= 1;
@@ -329,8 +329,8 @@ impl<K> Holds<K> {
         }
     }
 
-    /// Counts a hold at what it rests on, or no more: its intent at its parent, its own mode at its
-    /// cover.
+    /// Counts a hold, or uncounts it, at what it rests on: its intent at its parent, or its own
+    /// mode at its cover.
     #[inline(always)]
     fn count(&mut self, id: HoldId, more: bool) {
         let hold = self.slots.get(id);

@@ -1,8 +1,7 @@
 //! One shard of the index: an entry per resource, found by its hash.
 //!
-//! Invariant: nothing of the user's runs in here but `Eq` where an entry is
-//! looked for, which changes nothing. Names
-//! that are no longer needed are given out; none is cloned.
+//! Invariant: of the user's code only `Eq` runs in here, to find an entry, and changes nothing.
+//! Names that are no longer needed are handed out; none is cloned.
 
 use super::entries::{Entries, Entry, NodeId};
 use super::holders::Holders;
@@ -14,27 +13,27 @@ use crate::slab::Key;
 
 #[repr(C)]
 pub(super) struct Index<K> {
-    /// Who keeps an intent on what.
+    /// The intents that owners keep, by entry.
     pub(super) biases: Biases,
     pub(super) entries: Entries<K>,
 }
 
-/// What who asks finds without the wait table: of several, the last of these.
+/// What a request finds without the wait table. For several resources, the last of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Room {
-    /// It can be had.
+    /// The mode can be had.
     Free,
     /// Somebody waits here: ask the wait table.
     Busy,
     /// Somebody holds a conflicting mode.
     Held,
-    /// Or may only keep it: look again with all shards locked.
+    /// Somebody may hold it or only keep it: look again with all shards locked.
     Kept,
-    /// The root that was kept is not any more: ask for it, too.
+    /// The intent on the root is not kept any more: ask for it, too.
     Revoked,
 }
 
-/// What is to be entered in the table for an owner: what it holds there from now on.
+/// What the table must learn of an owner: what it holds of an entry from now on.
 pub(super) type Change = (NodeId, Option<Mode>);
 
 impl<K> Index<K> {
@@ -66,8 +65,8 @@ impl<K> Index<K> {
         (Some(id), if kept { Room::Kept } else { Room::Held })
     }
 
-    /// With all shards locked: who is in the way and keeps an intent that it does not use has it no
-    /// more.
+    /// With all shards locked: revokes the intents that are kept on an entry. Owners that do not
+    /// use theirs hold it no longer. Returns what `look` does.
     #[cold]
     pub(super) fn revoke(
         &mut self,
@@ -95,7 +94,7 @@ impl<K> Index<K> {
         entry.is_some_and(|entry| entry.busy.is_some())
     }
 
-    /// How many entries somebody holds or waits for: not those where all is kept and idle.
+    /// How many entries are held or waited for: not those whose holders are all idle.
     pub(super) fn in_use(&mut self) -> usize {
         let Self { entries, biases } = self;
         let mut all_of_it = |&(id, idle): &(NodeId, usize)| {
@@ -106,8 +105,8 @@ impl<K> Index<K> {
         entries.len() - resting
     }
 
-    /// Sets what an owner holds; gives the node if the entry is busy, and nothing has changed.
-    /// If it may keep it and holds nothing any more, it does so no longer.
+    /// Sets what an owner holds. If the entry is busy, returns its node and changes nothing. If the
+    /// owner `keeps` an intent and holds nothing here any more, it no longer keeps it here.
     #[inline(always)]
     pub(super) fn set(
         &mut self,
@@ -134,7 +133,7 @@ impl<K> Index<K> {
         None
     }
 
-    /// Nobody waits for it any more.
+    /// Makes an entry quiet: nobody waits for it any more.
     pub(super) fn calm(&mut self, id: NodeId, holders: Holders, gone: &mut Gone<K>) {
         if let Some(entry) = self.entries.get_mut(id) {
             (entry.busy, entry.holders) = (None, holders);
@@ -145,7 +144,7 @@ impl<K> Index<K> {
     }
 }
 
-/// Makes the best of a poor hasher. No two hashes become one.
+/// Mixes the bits, for a poor hasher. No two hashes become one.
 #[inline]
 pub(super) fn spread(hash: u64) -> u64 {
     let mixed = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,10 +1,10 @@
-//! The intent on a root that its owner keeps after its last use, until somebody is in conflict with
-//! it: biased locking, as R. Johnson, I. Pandis and A. Ailamaki have it for hot roots ("Improving
-//! OLTP Scalability using Speculative Lock Inheritance", 2009).
+//! The intent on a root that its owner keeps after its last use, until a request conflicts with it:
+//! biased locking, as R. Johnson, I. Pandis and A. Ailamaki use it for hot roots ("Improving OLTP
+//! Scalability using Speculative Lock Inheritance", 2009).
 //!
-//! State: a word that the owner shares with the shard of the root. While it is idle or used, the
-//! owner stands among the holders of the root, and the word in the shard's list. Who looks at the
-//! table passes over the idle ones.
+//! State: a word that the owner shares with the shard of the root. While the word is idle or used,
+//! the owner is among the holders of the root, and the word is in the shard's list. A thread that
+//! looks at the table passes over the idle ones.
 //!
 //! ```text
 //!            begin                take
@@ -13,22 +13,22 @@
 //!      +---------------+-----------------------+   somebody conflicts, or its owner gives it up
 //! ```
 //!
-//! Protocol: the owner takes it and lets it rest under the locks of what it locks below, so that
-//! nobody sees one without the other; the root's shard is not touched. It begins, and is given up
-//! by its owner, under the lock of the root's shard. Somebody else revokes it under the locks of
-//! all shards: so those who change it exclude each other, and its owner pays a load and a store.
-//! Who revokes an idle one takes its owner out of the holders; a used one stays a holder like any
-//! other, which its owner learns when it wants to let it rest.
+//! Protocol: the owner takes the word, and makes it idle again, under the locks of what it locks
+//! below, so that no thread sees one without the other; the root's shard is not touched. The owner
+//! begins it, and gives it up, under the lock of the root's shard. Any other thread revokes it
+//! under the locks of all shards. So all changes exclude each other, and the owner pays a load and
+//! a store. A thread that revokes an idle word takes its owner out of the holders. The owner of a
+//! used word stays a holder like any other, and learns of it when it wants to make the word idle.
 //!
 //! Invariants:
 //! 1. The word is in one list if it is idle or used, else in none.
-//! 2. Nobody waits for a resource that has a word in its list: who must wait has revoked them all.
+//! 2. A resource with a word in its list has no waiters: a request that must wait has revoked it.
 //!
-//! Memory ordering: that of the locks. Who revokes has the lock under which it was let rest last,
-//! and so what the owner did below the root happens before what is granted after it.
+//! Memory ordering: that of the locks. A thread that revokes has the lock under which the word last
+//! became idle. So what the owner did below the root happens before what is granted after it.
 //!
-//! An owner keeps one at most: that of the root that it left last ([`Kept`]). Its hold stays where
-//! it is, and is without a need while it is idle.
+//! An owner keeps one intent at most: that on the root that it left last ([`Kept`]). Its hold keeps
+//! its slot, and nothing needs the hold while it is idle.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ const USED: u8 = 2;
 
 pub(super) struct Bias(AtomicU8);
 
-/// Those of one shard: who keeps an intent on which entry.
+/// The words of one shard: for each entry, the owners that keep an intent on it.
 pub(super) struct Biases(BTreeMap<NodeId, BTreeMap<OwnerKey, Arc<Bias>>>);
 
 impl Bias {
@@ -51,7 +51,7 @@ impl Bias {
         Self(AtomicU8::new(REVOKED))
     }
 
-    /// Relaxed: under a lock, see the header.
+    /// Relaxed: the caller has a lock, see the header.
     #[inline]
     fn change(&self, from: u8, to: u8) -> bool {
         let changes = self.0.load(Ordering::Relaxed) == from;
@@ -61,13 +61,13 @@ impl Bias {
         changes
     }
 
-    /// By its owner. False if it is revoked.
+    /// Called by its owner. False if it is revoked.
     #[inline]
     pub(super) fn take(&self) -> bool {
         self.change(IDLE, USED)
     }
 
-    /// By its owner. False if it is revoked.
+    /// Called by its owner. False if it is revoked.
     #[inline]
     pub(super) fn rest(&self) -> bool {
         self.change(USED, IDLE)
@@ -77,13 +77,13 @@ impl Bias {
         self.0.load(Ordering::Relaxed) == IDLE
     }
 
-    /// By its owner: whether it is in a list.
+    /// Called by its owner: whether it is in a list.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
         self.0.load(Ordering::Relaxed) != REVOKED
     }
 
-    /// Whether it was idle.
+    /// Returns whether it was idle.
     fn revoke(&self) -> bool {
         let idle = self.is_idle();
         self.0.store(REVOKED, Ordering::Relaxed);
@@ -96,13 +96,13 @@ impl Biases {
         Self(BTreeMap::new())
     }
 
-    /// By its owner, which holds no more than an intent.
+    /// Called by its owner, which holds no more than an intent.
     pub(super) fn begin(&mut self, id: NodeId, owner: OwnerKey, bias: &Arc<Bias>) {
         bias.0.store(IDLE, Ordering::Relaxed);
         self.0.entry(id).or_default().insert(owner, bias.clone());
     }
 
-    /// By its owner, if it keeps one there.
+    /// Called by its owner, if it keeps one there.
     pub(super) fn end(&mut self, id: NodeId, owner: OwnerKey) {
         let Some(all) = self.0.get_mut(&id) else {
             return;
@@ -119,19 +119,19 @@ impl Biases {
         self.0.contains_key(&id)
     }
 
-    /// All of an entry. Gives whose were idle.
+    /// Revokes all words of an entry. Returns the owners whose words were idle.
     pub(super) fn revoke_all(&mut self, id: NodeId) -> impl Iterator<Item = OwnerKey> {
         let all = self.0.remove(&id).into_iter().flatten();
         all.filter_map(|(owner, bias)| bias.revoke().then_some(owner))
     }
 
-    /// Whose are idle at an entry.
+    /// Tells of an owner whether its word at this entry is idle.
     pub(super) fn idle_at(&self, id: NodeId) -> impl Fn(OwnerKey) -> bool {
         let all = self.0.get(&id);
         move |owner| all.is_some_and(|all| all.get(&owner).is_some_and(|bias| bias.is_idle()))
     }
 
-    /// The entries at which all of them are idle, and how many those are.
+    /// The entries whose words are all idle, each with the number of its words.
     pub(super) fn all_idle(&self) -> impl Iterator<Item = (NodeId, usize)> {
         let idle = self
             .0
@@ -145,17 +145,17 @@ pub(super) struct Kept {
     /// Made when it is needed.
     word: Option<Arc<Bias>>,
     pub(super) due: Due,
-    /// The root that it left last: its hash, and the intent.
+    /// The root that the owner left last: its hash, and the intent.
     last: Option<(u64, Mode)>,
 }
 
-/// What is to be entered in the table with these changes.
+/// What else is to be entered in the table with these changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    /// It is not needed any more.
+    /// The word becomes idle.
     Rest,
-    /// This root, which the changes release, stays.
+    /// The intent on this root, which the changes release, is kept.
     Begin(NodeId),
 }
 
@@ -173,19 +173,19 @@ impl Kept {
         self.word.get_or_insert_with(|| Arc::new(Bias::new()))
     }
 
-    /// The same, if it was needed before.
+    /// The word, if it was needed before.
     #[inline]
     pub(super) fn known(&self) -> Option<&Bias> {
         self.word.as_deref()
     }
 
-    /// Whether it keeps any, in the table: to be asked under a lock.
+    /// Whether it keeps any, in the table. Others may revoke that meanwhile.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
         self.word.as_ref().is_some_and(|word| word.is_listed())
     }
 
-    /// A root is left; whether it was so the time before.
+    /// Notes that a root is left. True if the root left before, and its intent, were the same.
     #[inline]
     pub(super) fn left(&mut self, hash: u64, mode: Mode) -> bool {
         let left = Some((hash, mode));

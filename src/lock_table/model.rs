@@ -1,8 +1,8 @@
 //! Loom models of the whole table, with two shards: at most two threads and the main one. `explore`
-//! prints the bound of preemptions of each and how many interleavings there were. A lost wake-up
+//! prints the preemption bound of each model and how many interleavings it ran. A lost wake-up
 //! shows as a deadlock, which loom reports.
 //!
-//! Not modelled: the looks of a thread before it stands in line, which change nothing; and a
+//! Not modelled: the looks of a thread before it enqueues its request, which change nothing. A
 //! deadline passes at once (`sync`).
 
 use std::future::Future;
@@ -40,7 +40,7 @@ type Somebody = Owner<Name, Hasher>;
 const A: Name = Leaf(0);
 const B: Name = Leaf(1);
 
-/// Somebody who holds X on it.
+/// An owner that holds X on this resource.
 fn held(table: &Table, name: Name) -> Somebody {
     let mut owner = table.owner(0);
     owner.try_lock(&name, Mode::X).unwrap();
@@ -51,20 +51,20 @@ fn poll<O: Op>(wait: &mut Wait<O>) -> Poll<O::Output> {
     Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Nobody waits, and nobody has anything.
+/// Nothing is held or waited for.
 fn is_idle(table: &Table) {
     let counts = table.counts();
     assert_eq!((counts.resources, counts.contended), (0, 0));
     assert_eq!((counts.locks.waiting, counts.locks.notified), (0, 0));
 }
 
-/// Adds one under a mode that excludes all others who do. Relaxed: only the lock orders it.
+/// Adds one under a mode that excludes all others that add. Relaxed: only the lock orders it.
 fn add(sum: &AtomicUsize) {
     let before = sum.load(Ordering::Relaxed);
     sum.store(before + 1, Ordering::Relaxed);
 }
 
-/// Each adds one under X, and all of it is seen; the second and third are handed the lock.
+/// Each adds one under X, and all additions are seen; the second and third are handed the lock.
 #[test]
 fn excludes_and_publishes() {
     explore("table_excludes_and_publishes", Some(3), || {
@@ -89,7 +89,7 @@ fn excludes_and_publishes() {
     });
 }
 
-/// A wait that times out, against a release and one that waits on.
+/// A wait that times out, against a release and a wait that goes on.
 #[test]
 fn timeout_races_grant() {
     explore("table_timeout_races_grant", Some(3), || {
@@ -111,7 +111,7 @@ fn timeout_races_grant() {
     });
 }
 
-/// S stays: only the cancel lets the second S go on, which may be queued behind by then.
+/// S stays held. Only the cancel of X lets the second S go on, which may be queued behind X.
 #[test]
 fn cancel_serves() {
     explore("table_cancel_serves", Some(3), || {
@@ -130,8 +130,8 @@ fn cancel_serves() {
     });
 }
 
-/// Each holds what the other asks for: one gives up, whichever comes first, and it is the one of
-/// the lower priority; the other is granted what that one gives back.
+/// Each owner holds what the other asks for. Whichever asks first, the one with the lower priority
+/// gives up, and the other is granted what the victim gives back.
 #[test]
 fn one_of_two_gives_up() {
     explore("table_one_of_two_gives_up", Some(3), || {
@@ -148,7 +148,7 @@ fn one_of_two_gives_up() {
         let (lower, upper) = (held(&table, A), held(&table, B));
         upper.priority().set(1);
         let other = spawn(move || ask(upper, A));
-        // The victim may have been in the queue, or have closed the circle.
+        // The victim may have been in the queue, or have closed the cycle.
         assert_eq!(ask(lower, B), 0);
         assert_eq!(other.join().unwrap(), 2);
         assert_eq!(table.counts().deadlocks, 1);
@@ -156,7 +156,7 @@ fn one_of_two_gives_up() {
     });
 }
 
-/// Who is chosen to give up, when its wait is dropped: nothing stays, and the other goes on.
+/// The wait of the likely victim is dropped: nothing stays behind, and the other goes on.
 #[test]
 fn victim_cancels() {
     explore("table_victim_cancels", Some(3), || {
@@ -173,7 +173,7 @@ fn victim_cancels() {
     });
 }
 
-/// Who waits when the table is closed learns it, or was granted before.
+/// A request that waits when the table is closed fails, or was granted before.
 #[test]
 fn close_against_wait() {
     explore("table_close_against_wait", Some(3), || {
@@ -193,7 +193,7 @@ fn close_against_wait() {
     });
 }
 
-/// An owner that keeps its intent on the root works below it, while another wants all of it.
+/// An owner that keeps its intent on the root works below it, while another asks for X on it.
 #[test]
 fn kept_root_against_strong() {
     explore("table_kept_root_against_strong", Some(3), || {

@@ -1,13 +1,13 @@
-//! The names of resources, as the table keeps them and as it lets them go.
+//! The names of resources, as the table keeps them and as it gives them up.
 
 use std::mem;
 
 use crate::sync::UnmodelledArc as Arc;
 
-/// Longer lists are not kept for the next time.
+/// A list with more room than this is not reused.
 pub(super) const KEPT: usize = 64;
 
-/// Empties a list whose memory is used again.
+/// Empties a list, and keeps its memory for reuse.
 pub(super) fn empty<T>(list: &mut Vec<T>) {
     list.clear();
     if list.capacity() > KEPT {
@@ -15,7 +15,7 @@ pub(super) fn empty<T>(list: &mut Vec<T>) {
     }
 }
 
-/// A resource's name: moved where others may need it when the lock is let go.
+/// A resource's name. It is moved to an `Arc` if others may need it after the unlock.
 pub(super) enum Name<K> {
     Own(K),
     Shared(Arc<K>),
@@ -27,7 +27,7 @@ pub(super) enum Name<K> {
 pub(super) struct Gone<K>(Vec<Name<K>>);
 
 impl<K> Name<K> {
-    /// Moves the name if need be: that is no code of the user's, as cloning would be.
+    /// Moves the name if need be. Unlike a clone, that runs no code of the user's.
     pub(super) fn share(&mut self) -> Arc<K> {
         let shared = match mem::replace(self, Self::None) {
             Self::Own(key) => Arc::new(key),
@@ -62,7 +62,7 @@ impl<K> Gone<K> {
         }
     }
 
-    /// With no lock held.
+    /// Drops them, with no lock held.
     #[inline]
     pub(super) fn drop_all(&mut self) {
         if !self.0.is_empty() {
@@ -72,7 +72,7 @@ impl<K> Gone<K> {
 
     #[cold]
     fn drop_names(&mut self) {
-        // Taken out, as a drop may panic.
+        // Taken out, because a drop may panic.
         let mut names = mem::take(&mut self.0);
         empty(&mut names);
         self.0 = names;

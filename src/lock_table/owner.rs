@@ -1,4 +1,4 @@
-//! Owners: who locks, what they hold, and how they give it back.
+//! Owners: what they hold, and how they give it back.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -15,29 +15,29 @@ use crate::modes::Mode;
 use crate::shown::shows;
 use crate::sync::Arc;
 
-/// Somebody who locks: a session, a task, a transaction; not a thread. Made by
+/// Holds locks: a session, a task or a transaction; not a thread. Made by
 /// [`LockTable::owner`](super::LockTable::owner); may be sent to another thread.
 ///
 /// It waits for one request at a time, by the type system: a wait borrows it. An owner never
 /// conflicts with itself: what it asks for is joined with what it holds. Each grant is counted, and
-/// takes a [`release`](Self::release) of its own; the joined mode stays until the last of them, or
+/// takes a [`release`](Self::release) of its own. The joined mode stays until the last release, or
 /// a [`downgrade`](Self::downgrade).
 ///
 /// Dropping it releases all that it holds.
 pub struct Owner<K, S = RandomState> {
     pub(super) shared: Arc<Shared<K, S>>,
     pub(super) id: OwnerKey,
-    /// When it began, or was renewed: the higher, the younger.
+    /// When it began or was renewed: the higher, the younger.
     pub(super) born: u64,
     priority: Priority,
     pub(super) holds: Holds<K>,
-    /// How often it has begun anew since it was done.
+    /// How often it has retried since the last `release_all`.
     pub(super) retries: u32,
-    /// Of what was asked for last, if that was one resource.
+    /// The hash of what was asked for last, if that was one resource.
     pub(super) hash: u64,
-    /// The wait table knows of it: a request was begun and neither committed nor put back.
+    /// Whether the wait table knows it: a request was begun and neither committed nor put back.
     pub(super) pending: bool,
-    /// Of the current request.
+    /// The path of the current request.
     pub(super) path: Path<K>,
 }
 
@@ -64,22 +64,22 @@ impl<K, S> Owner<K, S> {
         }
     }
 
-    /// What names it in snapshots and deadlocks.
+    /// The id that names it in snapshots and deadlocks.
     #[must_use]
     pub fn id(&self) -> OwnerId {
         let (table, key) = (self.shared.number, self.id);
         OwnerId { table, key }
     }
 
-    /// Of the owners in a deadlock, one of the lowest priority gives up.
+    /// A handle to its priority. Of the owners in a deadlock, one with the lowest gives up.
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.priority.clone()
     }
 
-    /// A moment to which [`release_to`](Self::release_to) can go back. It costs next to nothing,
-    /// whatever is held, and may be forgotten. From the first one on, the owner remembers each
-    /// resource that it is granted after a savepoint: in some bytes, while it holds it.
+    /// Makes a savepoint, to which [`release_to`](Self::release_to) can go back. It costs next to
+    /// nothing, however much is held, and may be forgotten. From the first savepoint on, the owner
+    /// remembers each resource that it is granted: in some bytes, while it holds the resource.
     pub fn savepoint(&mut self) -> Savepoint {
         Savepoint {
             owner: self.id(),
@@ -87,13 +87,13 @@ impl<K, S> Owner<K, S> {
         }
     }
 
-    /// Gives back all that was granted since the savepoint: grants are counted as they were then,
-    /// and modes go back to what they were then. What has been released or downgraded since stays
-    /// so. A resource that was covered then, and has been locked in the table since, stays locked
-    /// there in its old mode, with its intents. A savepoint can be gone back to more than once.
+    /// Gives back all that was granted since the savepoint: counts of grants and modes go back to
+    /// what they were then. What has been released or downgraded since stays so. A resource that
+    /// was covered then, and has been locked in the table since, stays locked there in its old
+    /// mode, with its intents. It is allowed to go back to one savepoint several times.
     ///
-    /// It costs what was granted since, whatever was held before: a savepoint for each statement of
-    /// a long transaction is cheap.
+    /// It costs what was granted since, however much was held before: a savepoint for each
+    /// statement of a long transaction is cheap.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl<K, S> Owner<K, S> {
 
     /// After a deadlock: [`release_all`](Self::release_all), to do the same work once more.
     ///
-    /// Until the next `release_all`, in deadlocks between owners of one priority, those who have
-    /// begun anew more often do not give up: so whoever retries gets through at last.
+    /// Until the next `release_all`, in a deadlock between owners of one priority, those that have
+    /// retried more often do not give up. So an owner that retries gets through at last.
     ///
     /// ```
     /// use conversant::lock_table::{LockError, LockTable, Owner, Resource};
@@ -148,8 +148,8 @@ impl<K, S> Owner<K, S> {
 
     /// [`release_all`](Self::release_all), for another piece of work: its age counts from now on.
     ///
-    /// Whoever has one owner for each thread or session, and renews it where a transaction ends,
-    /// leaves a hot root alone: the next transaction finds its intent kept.
+    /// With one owner per thread or session, renewed at the end of each transaction, a hot root is
+    /// not touched: the next transaction finds its intent kept.
     ///
     /// ```
     /// # use conversant::lock_table::{LockError, LockTable, Resource};
@@ -176,9 +176,8 @@ impl<K, S> Owner<K, S> {
         self.born = self.shared.owners.0.begin();
     }
 
-    /// Releases all that it holds, whatever the counts; as dropping it does. What comes next
-    /// is a new piece of work: after a deadlock use [`retry`](Self::retry), or the owner may be
-    /// the victim again.
+    /// Releases all that it holds, whatever the counts, as a drop does. What follows is a new piece
+    /// of work: after a deadlock use [`retry`](Self::retry), or the owner may be the victim again.
     pub fn release_all(&mut self) {
         self.retries = 0;
         self.abort_pending();
@@ -196,7 +195,7 @@ impl<K, S> Owner<K, S> {
         holds.filter_map(|(_, hold)| Some((hold.key.as_ref()?, hold.mode()?, hold.is_real())))
     }
 
-    /// Puts back what a wait left that was forgotten, or whose poll panicked.
+    /// Puts back what was left by a wait that was forgotten, or whose poll panicked.
     #[inline]
     pub(super) fn abort_pending(&mut self) {
         if self.pending {
@@ -212,8 +211,8 @@ impl<K, S> Owner<K, S> {
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
-    /// Gives one grant of the resource back. With the last one the mode falls to what is needed for
-    /// what is held below, and the intents on its ancestors go that nothing else needs.
+    /// Gives one grant of the resource back. With the last grant, the mode falls to what the holds
+    /// below need, and intents on its ancestors that nothing else needs are released.
     ///
     /// # Errors
     ///
@@ -231,8 +230,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         Ok(())
     }
 
-    /// Lowers the mode that was granted; the counts stay. The resource then is held in the join of
-    /// `mode` and what is needed for what is held below.
+    /// Lowers the mode that was granted; the counts stay. The resource is then held in the join of
+    /// `mode` and what the holds below need.
     ///
     /// # Errors
     ///
@@ -247,20 +246,20 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         Ok(())
     }
 
-    /// The mode in which it holds the resource, as an intent or covered too.
+    /// The mode in which it holds the resource, also as an intent or covered.
     #[must_use]
     pub fn held(&self, resource: &K) -> Option<Mode> {
         self.holds.slots.get(self.find(resource)?).mode()
     }
 
-    /// How many grants of the resource it has to release; none of what it holds as an intent only.
+    /// How many grants of the resource it has to release; an intent alone counts as none.
     #[must_use]
     pub fn grants(&self, resource: &K) -> u64 {
         let id = self.find(resource);
         id.map_or(0, |id| self.holds.slots.get(id).grants.count())
     }
 
-    /// A new request; the hash of the first resource may be known.
+    /// Plans a new request; the hash of the first resource may be known.
     #[inline]
     pub(super) fn plan(
         &mut self,
@@ -280,7 +279,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 }
 
 impl<K: Resource, S> Owner<K, S> {
-    /// All of the path, or nothing.
+    /// Takes all of the path, or nothing.
     #[inline]
     pub(super) fn take(&mut self) -> Room {
         let Holds { kept, gone, .. } = &mut self.holds;
@@ -288,7 +287,7 @@ impl<K: Resource, S> Owner<K, S> {
         self.path.take(&self.shared.shards, (self.id, kept), gone)
     }
 
-    /// Gives back what it keeps and does not use; the path may have to ask for it now.
+    /// Gives up what it keeps and does not use; the path may have to ask for that now.
     #[cold]
     pub(super) fn give_up_kept(&mut self) {
         self.path.forget_kept();
@@ -304,7 +303,7 @@ impl<K, S> Owner<K, S> {
         self.enter_changes();
     }
 
-    /// As `enter`; ids of holds stay what they are.
+    /// As `enter`, but ids of holds stay what they are.
     fn enter_changes(&mut self) {
         let Holds {
             kept,

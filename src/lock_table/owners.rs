@@ -1,16 +1,16 @@
-//! Who there is: a number for each owner, which gives its age too, and its priority.
+//! The numbers of owners, which give their ages too, and the owners' priorities.
 
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
-/// Of one owner of a table, and never of another: a number, in eight bytes that need no
-/// alignment of eight, of which some are never 0. No slab has it.
+/// The number of one owner of a table, and never of another. It has eight bytes that need no
+/// alignment of eight, and some of them are never 0. No slab gives it out.
 pub(super) type OwnerKey = Key;
 
-/// The first number that is one.
+/// The first number that is a key.
 const FIRST: u64 = 1 << 32;
 
-/// What all owners change as they come and go, or are renewed, which is both.
+/// What all owners change when they begin, end, or are renewed, which is both.
 pub(super) struct Owners {
     begun: AtomicU64,
     ended: AtomicU64,
@@ -24,28 +24,28 @@ impl Owners {
         }
     }
 
-    /// One begins; the higher the number, the younger.
+    /// Begins an owner; the higher the number, the younger.
     pub(super) fn begin(&self) -> u64 {
-        // Relaxed: of two the one that is made later is counted later, as by every counter.
+        // Relaxed: of two owners the later one gets the higher number, as from every counter.
         self.begun.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// One is gone.
+    /// Ends an owner.
     pub(super) fn end(&self) {
         // Relaxed: as above.
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
-        // Relaxed: exact if nobody comes or goes.
+        // Relaxed: exact if no owner begins or ends meanwhile.
         let ended = self.ended.load(Ordering::Relaxed);
         let begun = self.begun.load(Ordering::Relaxed);
         begun.saturating_sub(ended) as usize
     }
 }
 
-/// How little an owner is to give up in a deadlock. A handle, by which anybody changes it, also
-/// while the owner waits.
+/// A handle to an owner's priority: of the owners in a deadlock, one with the lowest gives up.
+/// Anybody may change it, also while the owner waits.
 ///
 /// ```
 /// # use conversant::lock_table::{LockTable, Resource};
@@ -69,15 +69,15 @@ impl Priority {
         Self(Arc::new(AtomicU32::new(priority.cast_unsigned())))
     }
 
-    /// What it is now.
+    /// The priority now.
     #[must_use]
     pub fn get(&self) -> i32 {
         self.0.load(Ordering::Relaxed).cast_signed()
     }
 
-    /// Counts from the next deadlock on.
+    /// Sets the priority. It counts from the next deadlock on.
     pub fn set(&self, priority: i32) {
-        // Relaxed: it orders nothing; who closes a circle after it goes by it.
+        // Relaxed: it orders nothing; a search for a cycle that comes after it goes by it.
         self.0.store(priority.cast_unsigned(), Ordering::Relaxed);
     }
 }

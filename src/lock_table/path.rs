@@ -1,13 +1,13 @@
-//! What one request comes to: which nodes, in which modes, in which order.
+//! The path of one request: which nodes, in which modes, in which order.
 //!
-//! State: a step per resource asked for and per ancestor of one, by (depth, hash): from root to
-//! leaf, and two paths that meet take what both want in the same order, save for equal hashes. Two
-//! ways of one path that meet are one from there on: each name is in it once.
+//! State: a step per resource asked for and per ancestor of one, by (depth, hash), so from root to
+//! leaf. Two paths that meet take the steps that both need in the same order, unless hashes are
+//! equal. Resources of one path share their common ancestors: each name is in it once.
 //!
-//! Protocol: made without a lock, from what the owner holds, which cannot change meanwhile.
-//! Hashing, comparing, cloning and asking for parents are the user's code. Then `take` gets all of
-//! it from the index, if nobody is in the way; else `advance` takes steps under the lock of the
-//! wait table, until one has to wait in a queue.
+//! Protocol: a path is made without a lock, from what the owner holds, which cannot change
+//! meanwhile. Hashing, comparing, cloning and asking for parents are the user's code. Then `take`
+//! takes the whole path from the index, if nobody is in the way. Otherwise `advance` takes steps
+//! under the lock of the wait table, until a step has to wait in a queue.
 
 use hashbrown::HashTable;
 
@@ -27,18 +27,18 @@ use crate::modes::{Mode, joined};
 
 pub(super) struct Path<K> {
     steps: Vec<Step<K>>,
-    /// How many of them are done.
+    /// How many steps are done.
     at: usize,
-    /// It needs what the owner keeps, at the step that is idle.
+    /// It uses the intent that the owner keeps, at the step that is idle.
     pub(super) keeps: bool,
-    /// What the owner keeps will not do here, and has to be given up before.
+    /// The kept intent does not suffice here, and has to be given up first.
     pub(super) gives_up: bool,
-    /// Why it cannot be had, whoever holds what.
+    /// Why the request cannot be granted, whatever others hold.
     pub(super) unfit: Option<LockError<K>>,
 }
 
 impl<K: Resource> Path<K> {
-    /// The way to some resources.
+    /// Plans the path to some resources.
     #[inline]
     pub(super) fn plan(
         &mut self,
@@ -46,13 +46,13 @@ impl<K: Resource> Path<K> {
         mut hash: impl FnMut(&K) -> u64,
         holds: &Holds<K>,
     ) {
-        // There are some if a wait was forgotten.
+        // Steps are left if a wait was forgotten.
         self.clear();
         (self.at, self.keeps) = (0, false);
         (self.gives_up, self.unfit) = (false, None);
         let mut known = HashTable::new();
         for request in asked {
-            // The ways before this one.
+            // The steps of the resources before this one.
             for at in known.len()..self.steps.len() {
                 let rehash = |&at: &usize| self.steps[at].hash;
                 known.insert_unique(self.steps[at].hash, at, rehash);
@@ -67,7 +67,7 @@ impl<K: Resource> Path<K> {
         self.assign(holds);
     }
 
-    /// Adds the way to one resource, from the root, or from where it meets one that is known.
+    /// Adds the steps to one resource, from the root, or from where they meet a known step.
     #[inline]
     fn walk(
         &mut self,
@@ -117,7 +117,7 @@ impl<K: Resource> Path<K> {
         }
     }
 
-    /// By (depth, hash). Parents are less deep.
+    /// Sorts the steps by (depth, hash). Parents are less deep.
     #[inline(never)]
     fn sort(&mut self) {
         let mut numbered: Vec<_> = self.steps.drain(..).enumerate().collect();
@@ -132,7 +132,7 @@ impl<K: Resource> Path<K> {
         }));
     }
 
-    /// What was kept is not any more: it has to be asked for.
+    /// The intent is not kept any more: it has to be asked for.
     pub(super) fn forget_kept(&mut self) {
         self.keeps = false;
         if let Some(step) = self.steps.iter_mut().find(|step| step.idle) {
@@ -141,7 +141,7 @@ impl<K: Resource> Path<K> {
         }
     }
 
-    /// What is to be done at each step, from the leaves up.
+    /// Decides what to do at each step, from the leaves up.
     fn assign(&mut self, holds: &Holds<K>) {
         for at in (0..self.steps.len()).rev() {
             let step = &self.steps[at];
@@ -157,7 +157,7 @@ impl<K: Resource> Path<K> {
                 && step.mode.is_none()
                 && let Some(by) = self.cover(at, mode, holds)
             {
-                // It is in the holds once.
+                // A name has one hold, so the idle one goes first.
                 self.gives_up |= step.idle;
                 self.steps[at].cover = Some(by);
                 continue;
@@ -180,7 +180,7 @@ impl<K: Resource> Path<K> {
         }
     }
 
-    /// The cover that the hold has, or for a new one the uppermost that will do.
+    /// The cover that the hold has; for a new hold, the uppermost ancestor that will do.
     fn cover(&self, at: usize, mode: Mode, holds: &Holds<K>) -> Option<HoldId> {
         let covers = |id: &HoldId| {
             let hold = holds.slots.get(*id);
@@ -197,7 +197,7 @@ impl<K: Resource> Path<K> {
         held.filter(covers).last()
     }
 
-    /// Takes all of it from the index, or changes nothing.
+    /// Takes the whole path from the index, or changes nothing.
     pub(super) fn take(
         &mut self,
         shards: &Shards<K>,
@@ -225,8 +225,8 @@ impl<K: Resource> Path<K> {
         Room::Free
     }
 
-    /// The shards of what is left to be taken, and what is in the way there: nothing that somebody
-    /// keeps and does not use.
+    /// Locks the shards of what is left to be taken, and says what is in the way there. An intent
+    /// that is kept and not used is not in the way: it is revoked.
     ///
     /// The user's `Eq` runs here: if it panics, nothing has been taken.
     #[inline]
@@ -247,8 +247,8 @@ impl<K: Resource> Path<K> {
         }
     }
 
-    /// Takes step after step as far as can be had now, where it has looked. Gives the node that
-    /// cannot, and the mode.
+    /// Takes step after step, while they can be had now, in the shards that `lock` has locked.
+    /// Returns the node that cannot be had, and the mode.
     pub(super) fn advance(
         &mut self,
         waits: &mut WaitTable<K>,
@@ -272,8 +272,8 @@ impl<K: Resource> Path<K> {
     }
 }
 
-/// What a step is a part of. What is held in the table stands where it stood when it was granted,
-/// whatever its name says now: its intents are held there.
+/// The parent of a step. A real hold keeps the parent that it had when it was granted, whatever its
+/// name says now: its intents are held there.
 #[inline]
 fn parent<K: Resource>(step: &Step<K>, holds: &Holds<K>) -> Option<K> {
     match step.hold.map(|id| holds.slots.get(id).kind) {
@@ -282,7 +282,7 @@ fn parent<K: Resource>(step: &Step<K>, holds: &Holds<K>) -> Option<K> {
     }
 }
 
-/// Looks for the entries of these. What is in the way of any of them.
+/// Looks for the entries of these steps, and says what is in the way of any of them.
 #[inline]
 fn look<K: Eq>(
     steps: &mut [Step<K>],
@@ -313,7 +313,7 @@ fn look<K: Eq>(
 }
 
 impl<K> Path<K> {
-    /// Of what is to be taken.
+    /// The hashes of what is left to be taken.
     #[inline]
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
         let left = self.steps[self.at..].iter();
@@ -331,7 +331,7 @@ impl<K> Path<K> {
         }
     }
 
-    /// The next one uses its memory.
+    /// Clears the path. The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
         if !self.steps.is_empty() {
@@ -344,7 +344,7 @@ impl<K> Path<K> {
         empty(&mut self.steps);
     }
 
-    /// The node that could not be had at once has been granted.
+    /// The step that had to wait has been granted.
     pub(super) fn granted(&mut self) {
         self.at += 1;
     }

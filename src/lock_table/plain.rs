@@ -1,9 +1,9 @@
-//! What most requests and releases are: of one resource, in one shard, without a path.
+//! Most requests and releases: of one resource, in one shard, without a path.
 //!
-//! A request is plain if its owner holds nothing of the resource, and of the parent, if there is
-//! one, what it needs: in the table, or kept. A release is plain if it gives all of a hold back on
-//! which nothing rests, and the parent is then held as before, or kept. What is not plain, or meets
-//! somebody, changes nothing here and goes by `path` and `holds`, which know all rules.
+//! A request is plain if its owner holds nothing of the resource, and holds what it needs of the
+//! parent, if there is one: in the table, or kept. A release is plain if it gives back all of a
+//! hold on which nothing rests, and the parent is then held as before, or kept. A call that is not
+//! plain, or is blocked, changes nothing and is left to `path` and `holds`, which know all rules.
 
 use std::hash::BuildHasher;
 
@@ -16,7 +16,7 @@ use super::{MAX_DEPTH, Resource};
 use crate::modes::Mode;
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
-    /// Grants what is asked for, and takes it out; false if that is not plain.
+    /// Grants a plain request, and takes it out of `asked`; false if it is not plain.
     #[inline]
     pub(super) fn lock_plain(&mut self, asked: &mut Option<(K, Mode)>) -> bool {
         let Some((key, mode)) = &*asked else {
@@ -30,7 +30,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         }
         let above = match key.parent() {
             None => None,
-            // Seen here, as it may give another answer when it is asked again.
+            // Checked here, because `parent` may give another answer when it is asked again.
             Some(parent) if parent == *key => {
                 (*asked, self.path.unfit) = (None, Some(LockError::OwnAncestor));
                 return false;
@@ -76,7 +76,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         true
     }
 
-    /// What is held of a parent, or kept and idle, if that is enough; and whether it is idle.
+    /// The hold of a parent, in the table or idle, if that is enough; and whether it is idle.
     #[inline]
     fn find_above(&self, parent: &K, mode: Mode) -> Option<(HoldId, bool)> {
         let slots = &self.holds.slots;
@@ -93,7 +93,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
 }
 
 impl<K, S> Owner<K, S> {
-    /// Gives a hold back; false if that is not plain.
+    /// Gives a hold back; false if the release is not plain.
     #[inline]
     pub(super) fn release_plain(&mut self, id: HoldId) -> bool {
         let holds = &mut self.holds;

@@ -1,20 +1,20 @@
-//! One resource that somebody waits for: who holds it ([`Node`]), and those who wait, in order, and
-//! which of them is next ([`Queue`]).
+//! One resource that has waiters: its holders ([`Node`]), its waiters in order, and which of them
+//! is next ([`Queue`]).
 //!
-//! State: for each mode, who asks for it, by positions that rise along the queue; and the position
-//! of each. Who comes stands at the end, or ahead of another, between that and the one before it.
-//! Where there is no position left all get new ones, with room between them.
+//! State: for each mode, the owners that ask for it, by positions that rise along the queue; and
+//! the position of each owner. A new request goes to the end, or between another request and the
+//! one before that. If no position is left there, all requests get new ones, with room between.
 //!
 //! Invariants:
-//! 1. An owner is in here once, no two have one position, and none has 0.
-//! 2. A mode that conflicts with a weaker one conflicts with itself. So of those who ask for one
-//!    mode the first is granted first, whatever they hold: in a mode that is compatible with itself
-//!    nobody's own mode is in the way, and in another nobody goes past the first.
-//! 3. A request is for more than its owner holds. Once scanned, each conflicts with another's
+//! 1. An owner is in here once, no two owners have one position, and none has 0.
+//! 2. A mode that conflicts with a weaker one conflicts with itself. So of the requests for one
+//!    mode the first is granted first, whatever their owners hold: if the mode is compatible with
+//!    itself, no owner's own mode is in the way; if it is not, no request goes past the first.
+//! 3. A request is for more than its owner holds. Once scanned, each conflicts with another owner's
 //!    grant, or with a request ahead of it.
 //!
-//! Cost: O(log n) for each that comes, leaves or is next; O(n log n) where all get new positions:
-//! each has room for 2^17 ahead of it then, and most of those for 2^9.
+//! Cost: O(log n) to enqueue, to leave and to find the next; O(n log n) to give new positions to
+//! all. Each request then has room for 2^17 ahead of it, and most of those for 2^9.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,13 +28,13 @@ use crate::sync::UnmodelledArc as Arc;
 
 pub(super) type Position = u64;
 
-/// Between two that come to the end. The tests use up what there is.
+/// The distance between two requests at the end. In tests it is soon used up.
 const ROOM: Position = if cfg!(test) { 2 } else { 1 << 32 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) owner: OwnerKey,
-    /// What it will hold when it is granted: joined with what it holds.
+    /// What the owner will hold once this is granted: joined with what it holds.
     pub(super) mode: Mode,
 }
 
@@ -57,13 +57,13 @@ impl Queue {
         self.places.get(&owner).map(|place| place.0)
     }
 
-    /// What this other one asks for, if it is ahead of an owner.
+    /// What `other` asks for, if it is ahead of `owner`.
     pub(super) fn ahead_of(&self, owner: OwnerKey, other: OwnerKey) -> Option<Mode> {
         let &(position, mode) = self.places.get(&other)?;
         (position < self.position(owner)?).then_some(mode)
     }
 
-    /// Whether a new request conflicts with nobody ahead of it, if its owner holds this.
+    /// Whether a new request of an owner that holds this conflicts with nobody ahead of it.
     pub(super) fn lets_pass(&self, mode: Mode, held: Option<Mode>) -> bool {
         let Some(conflicting) = self.first_conflicting(mode) else {
             return true;
@@ -72,7 +72,7 @@ impl Queue {
         next.is_some_and(|next| next <= conflicting)
     }
 
-    /// Puts the request of one who holds this in the queue: at the end, but ahead of the first that
+    /// Enqueues the request of an owner that holds this: at the end, but ahead of the first that
     /// waits for what is held, or both would wait for ever.
     pub(super) fn insert(&mut self, request: Request, held: Option<Mode>) {
         let position = self.new_position(held).unwrap_or_else(|| {
@@ -88,7 +88,7 @@ impl Queue {
         }
     }
 
-    /// The first that conflicts with nobody ahead of it and `fits`.
+    /// The first request that conflicts with nobody ahead of it and `fits`.
     pub(super) fn next(&self, fits: impl Fn(Request) -> bool) -> Option<Request> {
         let first = |mode: Mode| {
             let (&position, &owner) = self.by_mode[mode as usize].first_key_value()?;
@@ -103,7 +103,7 @@ impl Queue {
         Some(next.1)
     }
 
-    /// Those in this part of the queue who ask for what conflicts with `mode`.
+    /// The owners in this part of the queue that ask for a mode that conflicts with `mode`.
     pub(super) fn conflicting(
         &self,
         mode: Mode,
@@ -117,7 +117,7 @@ impl Queue {
         })
     }
 
-    /// All of it.
+    /// All requests, in order.
     pub(super) fn in_order(&self) -> Vec<Request> {
         let place =
             |(&owner, &(position, mode)): (&OwnerKey, &(_, _))| (position, Request { owner, mode });
@@ -126,7 +126,7 @@ impl Queue {
         all.into_iter().map(|(_, request)| request).collect()
     }
 
-    /// The first whose request conflicts with `mode`.
+    /// The position of the first request that conflicts with `mode`.
     fn first_conflicting(&self, mode: Mode) -> Option<Position> {
         let all = modes_in(mode.conflicts()).map(|mode| &self.by_mode[mode as usize]);
         all.filter_map(|of| of.first_key_value())
@@ -134,14 +134,14 @@ impl Queue {
             .min()
     }
 
-    /// For one who holds this, if there is any left.
+    /// A position for an owner that holds this, if one is left.
     fn new_position(&self, held: Option<Mode>) -> Option<Position> {
         let Some(next) = held.and_then(|held| self.first_conflicting(held)) else {
             return self.last(Position::MAX).checked_add(ROOM);
         };
         let before = self.last(next - 1);
         let room = next - before;
-        // So that many find room here, and some ahead of each of those.
+        // Leaves room for many here, and for some ahead of each of those.
         (room > 1).then(|| before + (1 << (room.ilog2() / 2)))
     }
 
@@ -216,15 +216,15 @@ impl<K> Node<K> {
         self.queue.insert(request, held);
     }
 
-    /// Grants the first request that can be, by the rule for the whole queue, and returns its owner
-    /// and what that held before.
+    /// Grants the first request that can be granted, by the rule for the whole queue. Returns its
+    /// owner and what the owner held before.
     pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
         let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
         self.queue.remove(owner);
         Some((owner, self.holders.set(owner, Some(mode))))
     }
 
-    /// Why a request waits for this other owner, and in which mode that has or wants the resource.
+    /// Why a request waits for this other owner, and in which mode that one has or wants it.
     pub(super) fn blocks(&self, request: Request, other: OwnerKey) -> Option<(Mode, Cause)> {
         let conflicts = |mode: &Mode| !mode.compatible(request.mode);
         let held = self.holders.held(other).filter(conflicts);

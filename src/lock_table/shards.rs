@@ -1,9 +1,8 @@
-//! The index of all resources that somebody holds or waits for, in shards with a lock each.
+//! The index of all resources that are held or waited for, in shards with a lock each.
 //!
-//! State: an entry per resource, found by its hash. A *quiet* one has its holders in place: nobody
-//! waits for it, and who takes or releases it needs the lock of its shard and nothing else. One
-//! that somebody waits for is *busy*: its holders and its queue are in the wait table, under its
-//! lock.
+//! State: an entry per resource, found by its hash. A *quiet* entry has its holders in place:
+//! nobody waits for it, and taking or releasing it needs the lock of its shard and nothing else. A
+//! *busy* entry has waiters: its holders and its queue are in the wait table, under its lock.
 //!
 //! ```text
 //!   absent <----------> quiet ----------------------> busy
@@ -13,21 +12,21 @@
 //! ```
 //!
 //! Protocol: the lock of the wait table is taken before those of the shards, and these by ascending
-//! number. An operation on several resources holds all of their shards at once, so that nobody sees
-//! one half of it. Whoever meets a busy entry without the wait table unlocks, and begins anew with
-//! it.
+//! number. An operation on several resources holds all of their shards at once, so that no thread
+//! sees half of it. A thread that meets a busy entry without the wait table unlocks, and starts
+//! again with it.
 //!
-//! The lock of a shard is that of a group, on which nobody sleeps: a pair is one read-modify-write.
-//! It is held for a few steps and the user's `Eq`; who looks at all of the table holds all of them
-//! for longer, and who needs one meanwhile gives its processor away.
+//! The lock of a shard is that of a group, on which no thread sleeps: locking and unlocking cost
+//! one read-modify-write. It is held for a few steps and the user's `Eq`. A thread that looks at
+//! the whole table holds all of them for longer; threads that need one meanwhile yield their
+//! processors.
 //!
 //! Invariants:
-//! 1. There is an entry exactly while the resource has a holder or a request; who keeps an intent
-//!    (`bias`) is a holder.
+//! 1. There is an entry exactly while the resource has a holder or a request; an owner that keeps
+//!    an intent (`kept`) is a holder.
 //! 2. An entry becomes busy, and quiet again, only under the lock of the wait table.
-//! 3. Nothing of the user's runs in here but `Eq` where an entry is looked for, which
-//!    changes nothing. Names that are
-//!    no longer needed are given out, to be dropped unlocked; none is cloned.
+//! 3. Of the user's code only `Eq` runs in here, to find an entry, and changes nothing. Names that
+//!    are no longer needed are handed out, to be dropped unlocked; none is cloned.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -43,20 +42,20 @@ const SHARDS: usize = model_size(32, 2);
 
 pub(super) struct Shards<K>([Shard<K>; SHARDS]);
 
-/// On cache lines of its own, and of the pairs in which they are fetched.
+/// On a pair of cache lines of its own, because lines are fetched in pairs.
 #[repr(align(128))]
 struct Shard<K>(Lock<Index<K>>);
 
-/// So many stand in place when they are locked: a resource has seldom more ancestors.
+/// How many guards have a place of their own: a resource has seldom more ancestors.
 const FEW: usize = 4;
 
-/// Some of the shards, locked: each with its number.
+/// Some of the shards, locked: each guard with the shard's number.
 pub(super) struct Locked<'a, K> {
     few: [Option<(usize, Guard<'a, Index<K>>)>; FEW],
     more: Vec<(usize, Guard<'a, Index<K>>)>,
 }
 
-// Only `Eq` is the user's under these locks: if it panics, nothing has changed.
+// Of the user's code only `Eq` runs under these locks: if it panics, nothing has changed.
 impl<K> UnwindSafe for Shards<K> {}
 impl<K> RefUnwindSafe for Shards<K> {}
 
@@ -65,7 +64,7 @@ impl<K> Shards<K> {
         Self(std::array::from_fn(|_| Shard(Lock::new(Index::new()))))
     }
 
-    /// The shards of these hashes.
+    /// Locks the shards of these hashes.
     #[inline]
     pub(super) fn lock(&self, hashes: impl Iterator<Item = u64>) -> Locked<'_, K> {
         self.lock_set(hashes.fold(0, |set, hash| set | 1 << shard_of(hash)))
@@ -88,19 +87,19 @@ impl<K> Shards<K> {
         Locked { few, more }
     }
 
-    /// The shard of a resource.
+    /// Locks the shard of a resource.
     #[inline]
     pub(super) fn lock_one(&self, hash: u64) -> Guard<'_, Index<K>> {
         self.0[shard_of(hash)].0.lock()
     }
 
-    /// How many entries somebody holds or waits for, in one shard after the other.
+    /// How many entries are held or waited for, counted in one shard after the other.
     pub(super) fn in_use(&self) -> usize {
         let shards = self.0.iter();
         shards.map(|shard| shard.0.lock().in_use()).sum()
     }
 
-    /// How many entries there are, if nobody is at any shard: what `Debug` uses.
+    /// How many entries there are; none if a shard is locked. `Debug` uses it.
     pub(super) fn try_len(&self) -> Option<usize> {
         let lens = self
             .0
@@ -109,8 +108,9 @@ impl<K> Shards<K> {
         lens.sum()
     }
 
-    /// Lowers what an owner holds of these, or takes it away, if none of them is busy, and does
-    /// what is due about what it keeps; else changes nothing and says false.
+    /// Lowers or removes what an owner holds of these entries, and does what is due about the
+    /// intent that it keeps. If an entry is busy, or the intent was revoked, changes nothing and
+    /// returns false.
     pub(super) fn lower(
         &self,
         owner: OwnerKey,
@@ -157,19 +157,19 @@ impl<'a, K> Locked<'a, K> {
         &mut found.expect("it was asked for").1
     }
 
-    /// Whether that is all there is.
+    /// Whether all shards are locked.
     pub(super) fn is_all(&self) -> bool {
         self.few.iter().flatten().count() + self.more.len() == SHARDS
     }
 
-    /// Those that are locked.
+    /// The shards that are locked.
     pub(super) fn indices(&mut self) -> impl Iterator<Item = &mut Index<K>> {
         self.all().map(|(_, guard)| &mut **guard)
     }
 }
 
-/// The shard of a hash that is spread: by the upper bits of the half by whose lower bits the index
-/// goes.
+/// The shard of a spread hash: by the upper bits of its lower half. The index goes by the lower
+/// bits of that half.
 #[inline]
 fn shard_of(hash: u64) -> usize {
     (hash >> 27) as usize % SHARDS

@@ -1,9 +1,9 @@
-//! The holds of one owner, where they stand: in slots, with an index by hash where there are many.
+//! The holds of one owner, in slots, with an index by hash if there are many.
 //!
 //! Invariants:
-//! 1. A slot has a hold if it has a key; every other is in the list of the free, once.
+//! 1. A slot has a hold if it has a key; every other slot is in the free list, once.
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
-//! 3. `log` has every epoch but the first of the grants of every hold.
+//! 3. `log` has every epoch, except the first one, of the grants of every hold.
 //! 4. An id stays what it is until its hold is removed, or `compact` is called.
 
 use std::mem;
@@ -16,9 +16,9 @@ use super::hold::{Counts, Hold, HoldId, HoldKind};
 use super::name::KEPT;
 use crate::modes::Mode;
 
-/// So many slots are looked through instead.
+/// Up to this many slots are searched without the index.
 const FEW: usize = 8;
-/// Behind the last free slot.
+/// The end of the free list.
 const END: HoldId = HoldId::MAX;
 
 pub(super) struct Slots<K> {
@@ -26,14 +26,14 @@ pub(super) struct Slots<K> {
     free: HoldId,
     len: usize,
     index: HashTable<HoldId>,
-    /// The slot that was used last, if it is there.
+    /// The slot that was filled last, if it is there; it may be free again.
     recent: HoldId,
-    /// The root that is kept, used or idle.
+    /// The root whose intent is kept, used or idle.
     pub(super) kept: Option<HoldId>,
-    /// What its owner was granted since its first savepoint, in order: so that going back to one
-    /// costs what was granted since, whatever else is held. For each grant that is the first of a
-    /// hold in its epoch, the epoch and the hold. Epochs do not fall. Entries whose grants have
-    /// been released are stale, and stay until they are swept or popped.
+    /// The grants since the first savepoint, in order: so that going back to a savepoint costs what
+    /// was granted since, whatever else is held. For the first grant of a hold in each epoch, it
+    /// has the epoch and the hold. Epochs do not fall. Entries whose grants have been released are
+    /// stale; they stay until they are swept or popped.
     pub(super) log: Vec<(u64, HoldId)>,
 }
 
@@ -92,7 +92,7 @@ impl<K> Slots<K> {
         self.len == 0
     }
 
-    /// Of all slots.
+    /// The ids of all slots.
     pub(super) fn ids(&self) -> std::ops::Range<HoldId> {
         0..self.slots.len() as HoldId
     }
@@ -102,20 +102,20 @@ impl<K> Slots<K> {
         all.filter(|(_, hold)| hold.key.is_some())
     }
 
-    /// All that the table has of its owner.
+    /// All entries that the table has for the owner.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> + Clone {
         let real = self.iter().filter_map(|(_, hold)| hold.real());
         real.map(|(node, _)| node)
     }
 
-    /// The hold that was made last, if it is there.
+    /// The hold that was made last, if it is still there.
     #[inline]
     pub(super) fn recent(&self) -> Option<HoldId> {
         let hold = self.slots.get(self.recent as usize)?;
         hold.key.is_some().then_some(self.recent)
     }
 
-    /// The parent of the hold that was made last, there or not, if that is this one's.
+    /// The parent of the hold that was made last, gone or not, if the parent has this name.
     #[inline]
     pub(super) fn above_recent(&self, key: &K) -> Option<HoldId>
     where
@@ -127,7 +127,7 @@ impl<K> Slots<K> {
         parent.filter(|&id| self.get(id).is_of(key))
     }
 
-    /// A hold with these grants, on which nothing rests.
+    /// Makes a hold with these grants, on which nothing rests.
     #[inline(always)]
     pub(super) fn insert(
         &mut self,
@@ -152,14 +152,14 @@ impl<K> Slots<K> {
         id
     }
 
-    /// More grants of a hold.
+    /// Adds grants to a hold.
     pub(super) fn grant(&mut self, id: HoldId, epoch: u64, (mode, count): (Mode, u64)) {
         if self.get_mut(id).grants.push(epoch, mode, count) {
             self.note(epoch, id);
         }
     }
 
-    /// Takes a hold out of which there is one grant at most, and on which nothing rests.
+    /// Removes a hold that has one grant at most, and on which nothing rests.
     #[inline(always)]
     pub(super) fn take(&mut self, id: HoldId) -> Option<K> {
         if self.slots.len() > FEW {
@@ -174,7 +174,7 @@ impl<K> Slots<K> {
         key
     }
 
-    /// One free slot more.
+    /// Adds a free slot.
     #[cold]
     fn grow(&mut self) {
         let id = self.slots.len() as HoldId;
@@ -224,13 +224,13 @@ impl<K> Slots<K> {
         }
         if self.log.len() >= KEPT && self.log.len() == self.log.capacity() {
             self.sweep_log();
-            // Half of it is free now: so the next sweep is paid for by the grants before it.
+            // Half of it is free now, so the grants until the next sweep pay for that.
             self.log.reserve(self.log.len());
         }
         self.log.push((epoch, id));
     }
 
-    /// Leaves what is not stale, once each.
+    /// Removes stale entries and duplicates.
     fn sweep_log(&mut self) {
         let is_there = |&(epoch, id): &(u64, HoldId)| self.slots[id as usize].grants.has(epoch);
         self.log.retain(is_there);
@@ -239,7 +239,7 @@ impl<K> Slots<K> {
         self.shrink_log();
     }
 
-    /// Gives memory back where much of the log has gone.
+    /// Gives memory back if much of the log is gone.
     pub(super) fn shrink_log(&mut self) {
         let room = KEPT.max(2 * self.log.len());
         if self.log.capacity() > 2 * room {
@@ -247,7 +247,7 @@ impl<K> Slots<K> {
         }
     }
 
-    /// Gives memory back where most of it is not used. Other ids stand for the holds then.
+    /// Gives memory back if most of it is not used. The holds then have other ids.
     #[inline]
     pub(super) fn compact(&mut self) {
         if self.slots.len() > FEW && self.len <= self.slots.len() / 8 {

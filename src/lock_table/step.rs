@@ -9,24 +9,24 @@ use crate::modes::Mode;
 pub(super) struct Step<K> {
     /// None once it is in the holds.
     pub(super) key: Option<K>,
-    /// For the table's entry, if that has to be made.
+    /// The name for the table's entry, if one has to be made.
     pub(super) name: Option<K>,
-    /// Spread.
+    /// The spread hash.
     pub(super) hash: u64,
     pub(super) depth: u32,
-    /// Which step has its parent; none of a root, and of what is held as it is.
+    /// The step of its parent; none for a root.
     pub(super) parent: Option<u32>,
     pub(super) hold: Option<HoldId>,
-    /// Its owner holds nothing, and keeps the intent.
+    /// Its owner holds nothing of it, but keeps the intent.
     pub(super) idle: bool,
-    /// The join of the modes asked for it by name, and how many there were.
+    /// The join of the modes asked for by name, and how many requests for it there were.
     pub(super) asked: Option<(Mode, u64)>,
-    /// To be held in the table in at least this mode.
+    /// It is to be held in the table in at least this mode.
     pub(super) mode: Option<Mode>,
-    /// What its owner has there, or keeps.
+    /// The mode that its owner has there, or keeps.
     pub(super) had: Option<Mode>,
     pub(super) node: Option<NodeId>,
-    /// Recorded, and no more.
+    /// The hold that covers it: it is then recorded, and no more.
     pub(super) cover: Option<HoldId>,
 }
 
@@ -62,13 +62,13 @@ impl<K> Step<K> {
         self.hash == hash && self.key() == key
     }
 
-    /// The mode to be asked for in the table, if that is more than it holds there.
+    /// The mode to ask for in the table, if that is more than the owner has there.
     #[inline]
     pub(super) fn raised(&self) -> Option<Mode> {
         self.mode.filter(|_| self.had != self.mode)
     }
 
-    /// A name for the entry that may have to be made.
+    /// Clones the name for an entry that may have to be made.
     #[inline]
     pub(super) fn name_new(&mut self)
     where
@@ -79,7 +79,7 @@ impl<K> Step<K> {
         }
     }
 
-    /// Makes its entry.
+    /// Makes its entry in the table.
     #[inline]
     pub(super) fn insert(
         &mut self,

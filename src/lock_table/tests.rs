@@ -1,4 +1,4 @@
-//! The table through its public face, with wakers that count; the random schedules stand beside it.
+//! The table through its public interface, with wakers that count, and in random schedules.
 
 mod bad_use;
 mod bias;
@@ -77,7 +77,7 @@ fn take(owner: &mut Owner<Path>, resource: &Path, mode: Mode) {
     assert_eq!(owner.try_lock(resource, mode), Ok(()), "{mode}");
 }
 
-/// Whether somebody else could have the lock now.
+/// Whether another owner could have the lock now.
 fn free(locks: &LockTable<Path>, resource: &Path, mode: Mode) -> bool {
     locks.owner(0).try_lock(resource, mode).is_ok()
 }

@@ -12,7 +12,7 @@ use crate::modes::{Mode, modes_in};
 use crate::sync::UnmodelledArc as Arc;
 use crate::wait::WaitCounts;
 
-/// So many of those in the way of one who waits.
+/// How many of the owners in a waiter's way are listed.
 const LISTED: usize = 8;
 
 /// Everything that is held in the table or waited for, at one moment.
@@ -20,26 +20,26 @@ const LISTED: usize = 8;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot<K> {
-    /// Each resource that somebody holds or waits for, in no particular order. What an owner holds
-    /// by a covering ancestor only is not in the table.
+    /// Each resource that is held or waited for, in no particular order. What an owner holds
+    /// through a covering ancestor only is not in the table.
     pub resources: Vec<ResourceView<K>>,
     /// How many owners there are.
     pub owners: usize,
 }
 
-/// How much there is of what. See [`LockTable::counts`](super::LockTable::counts).
+/// How many of each there are. See [`LockTable::counts`](super::LockTable::counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
-    /// Resources that somebody holds or waits for.
+    /// Resources that are held or waited for.
     pub resources: usize,
-    /// Those of them that somebody waits for.
+    /// Those of them that have waiters.
     pub contended: usize,
     /// Owners.
     pub owners: usize,
-    /// Owners that wait; notified are those whose wait was granted or has failed, and
-    /// who have not looked.
+    /// Owners that wait; notified are those whose wait was granted or has failed, and that have not
+    /// looked yet.
     pub locks: WaitCounts,
     /// Deadlocks so far.
     pub deadlocks: u64,
@@ -50,11 +50,11 @@ pub struct Counts {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ResourceView<K> {
-    /// Which.
+    /// Its name.
     pub resource: K,
-    /// Who holds it, and how.
+    /// Its holders, each with its mode.
     pub holders: Vec<(OwnerId, Mode)>,
-    /// Who waits for it, the head of the queue first.
+    /// Its waiters, the head of the queue first.
     pub waiters: Vec<WaiterView>,
 }
 
@@ -63,21 +63,21 @@ pub struct ResourceView<K> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct WaiterView {
-    /// Who waits.
+    /// The owner that waits.
     pub owner: OwnerId,
     /// The mode that it will hold.
     pub asks: Mode,
     /// The mode that it holds already.
     pub holds: Option<Mode>,
-    /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. Of more than
-    /// eight some of those who hold, then those who are first in the queue.
+    /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. If these are
+    /// more than eight, eight are listed: some holders, then the first in the queue.
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
     /// How many grants and requests are in its way.
     pub blockers: usize,
 }
 
 impl<K> WaitTable<K> {
-    /// Of all that the index has, with all of it locked.
+    /// A view of all that the index has, with all of it locked.
     pub(super) fn view(&self, locked: &mut Locked<'_, K>) -> Vec<ResourceView<Arc<K>>> {
         let view = |(biases, entry): (&Biases, &mut Entry<K>)| {
             let (holders, node) = match entry.busy {
@@ -133,7 +133,7 @@ impl<K> WaitTable<K> {
     }
 }
 
-/// Who is in the way of those who ask for each mode: the first few, and how many.
+/// The owners in the way of requests for each mode: the first few, and how many.
 #[derive(Default)]
 struct Blockers([(Vec<Blocker>, usize); Mode::ALL.len()]);
 
@@ -144,7 +144,7 @@ impl Blockers {
         for asks in modes_in(blocker.1.conflicts()) {
             let (first, all) = &mut self.0[asks as usize];
             *all += 1;
-            // One more, as who asks may be one of them.
+            // One more, because the owner that asks may be one of them.
             if first.len() <= LISTED {
                 first.push(blocker);
             }

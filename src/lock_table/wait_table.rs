@@ -1,22 +1,22 @@
-//! What somebody waits for, under one lock: the queues, and who waits.
+//! The resources that have waiters, with their queues, and the waiters, under one lock.
 //!
-//! State: a node per resource that somebody waits for; a record per owner with an operation under
-//! way, with the request that it waits for and what it has taken so far. What nobody waits for is in the index
-//! alone (`shards`), and needs no lock of the wait table.
+//! State: a node per resource that has waiters; a record per owner with an operation under way,
+//! with the request that it waits for and what it has taken so far. A resource without waiters is
+//! in the index alone (`shards`), and needs no lock of the wait table.
 //!
 //! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
-//! their shards locked. What it takes is entered in `done`, with what was held before. If it fails or
-//! gives up, `abort` puts everything back.
-//! Whatever may let somebody else in marks its node as dirty; `grant_dirty` scans those before the
-//! lock is released. It, `abort` and `fail` lock shards: nobody calls them with one locked.
+//! their shards locked. What it takes is entered in `done`, with what was held before. If it fails
+//! or gives up, `abort` puts everything back. A change that may let another request be granted
+//! marks its node as dirty; `grant_dirty` scans dirty nodes before the lock is released.
+//! `grant_dirty`, `abort` and `fail` lock shards: the caller must have none locked.
 //!
 //! Invariants:
-//! 1. While the lock is free, a node has a queue, and the entry in the index is busy with it.
-//! 2. An owner waits at one node at most: the one whose queue has its request, as long as its
-//!    outcome is open.
+//! 1. While the lock is free, a node has waiters, and its entry in the index is busy with it.
+//! 2. An owner waits at one node at most: that whose queue has its request, until its outcome.
 //! 3. After `grant_dirty` no node is dirty, and no request could be granted that is not.
-//! 4. So all that a wait depends on is in here: who waits, in whose way, and behind whom.
-//! 5. Nothing of the user's runs in here but `Eq` in the index. Names and wakers that are no longer
+//! 4. So all that a wait depends on is in here: the waiters, the holders in their way, and the
+//!    requests ahead of them.
+//! 5. Of the user's code only `Eq` runs in here, in the index. Names and wakers that are no longer
 //!    needed go to `deferred`.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +35,7 @@ use crate::sync::{Arc, UnmodelledArc};
 use crate::wait::{ClonedWaker, WaitCounts, WakeBatch};
 
 pub(super) struct WaitTable<K> {
-    /// The table's own.
+    /// The number of the lock table.
     number: u64,
     pub(super) nodes: Slab<Node<K>>,
     shards: Arc<Shards<K>>,
@@ -49,16 +49,16 @@ pub(super) struct WaitTable<K> {
     pub(super) deferred: Deferred<K>,
 }
 
-/// The state of one owner, while an operation of its is under way.
+/// The state of one owner, while one of its operations is under way.
 pub(super) struct OwnerState<K> {
     pub(super) born: u64,
     pub(super) priority: Priority,
-    /// How often it has begun anew after it gave up.
+    /// How often it has retried after it gave up.
     pub(super) retries: u32,
-    /// How many resources it held in the table before.
+    /// How many resources it held in the table before the operation.
     pub(super) held: u64,
     pub(super) wait: Option<Waiting<K>>,
-    /// What the operation has raised, and from what.
+    /// What the operation has raised, and the modes before.
     pub(super) done: Vec<Change>,
 }
 
@@ -114,7 +114,7 @@ impl<K> WaitTable<K> {
         OwnerId { table, key }
     }
 
-    /// Who waits.
+    /// The owners with a wait, open or with an outcome.
     pub(super) fn waiting(&self) -> Vec<OwnerKey> {
         let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
         waiting.map(|(owner, _)| *owner).collect()
@@ -146,12 +146,12 @@ impl<K> WaitTable<K> {
         true
     }
 
-    /// An operation has taken this, and had it like that before.
+    /// Records that an operation has taken this, and what its owner had of it before.
     pub(super) fn record(&mut self, owner: OwnerKey, id: NodeId, before: Option<Mode>) {
         self.owner_mut(owner).done.push((id, before));
     }
 
-    /// Enters a request that cannot be granted yet.
+    /// Enqueues a request that cannot be granted yet.
     pub(super) fn enqueue(
         &mut self,
         locked: &mut Locked<'_, K>,
@@ -176,8 +176,8 @@ impl<K> WaitTable<K> {
         });
     }
 
-    /// How the wait has ended, and then there is none any more. If it goes on, then with this
-    /// waker, for the one that it had; none if it has not begun.
+    /// Returns how the wait has ended, and removes it. If the wait goes on, exchanges its waker for
+    /// this one, if there is one. None if it has not begun.
     pub(super) fn look(
         &mut self,
         owner: OwnerKey,
@@ -196,7 +196,7 @@ impl<K> WaitTable<K> {
         Some(Poll::Ready(outcome))
     }
 
-    /// The operation has failed or given up: leaves the queue and puts back what it took.
+    /// Ends an operation that has failed or given up: leaves the queue and puts back what it took.
     pub(super) fn abort(&mut self, owner: OwnerKey) {
         let Some(state) = self.owners.remove(&owner) else {
             return;
@@ -215,7 +215,7 @@ impl<K> WaitTable<K> {
         self.put_back(owner, state.done);
     }
 
-    /// Ends an open wait; its owner will learn of it when it looks.
+    /// Ends an open wait with an error; its owner learns of it when it looks.
     pub(super) fn fail(&mut self, owner: OwnerKey, why: LockError<K>, wakes: &mut WakeBatch) {
         let Some(state) = self.owners.get_mut(&owner) else {
             return;
@@ -234,7 +234,7 @@ impl<K> WaitTable<K> {
         self.put_back(owner, done);
     }
 
-    /// Lowers what an owner holds of these, or takes it away.
+    /// Lowers or removes what an owner holds of these entries.
     pub(super) fn lower(&mut self, owner: OwnerKey, changes: impl Iterator<Item = Change> + Clone) {
         let shards = self.shards.clone();
         let mut locked = shards.lock(changes.clone().map(|(id, _)| id.hash));
@@ -248,7 +248,7 @@ impl<K> WaitTable<K> {
         }
     }
 
-    /// Grants whatever can be granted. False if the batch is full: there may be more to do when
+    /// Grants all that can be granted. False if the batch is full: there may be more to do when
     /// that has been fired.
     pub(super) fn grant_dirty(&mut self, wakes: &mut WakeBatch) -> bool {
         while let Some(&node) = self.dirty.last() {
@@ -280,7 +280,7 @@ impl<K> WaitTable<K> {
             .expect("an owner that has begun")
     }
 
-    /// A wait has its outcome, and its owner has not looked.
+    /// Counts a wait that has its outcome; its owner has not looked yet.
     fn told(&mut self) {
         self.waits.waiting -= 1;
         self.waits.notified += 1;
@@ -293,12 +293,12 @@ impl<K> WaitTable<K> {
         self.dirty.push(node);
     }
 
-    /// From leaf to root.
+    /// Puts back what was taken, from leaf to root.
     fn put_back(&mut self, owner: OwnerKey, done: Vec<Change>) {
         self.lower(owner, done.into_iter().rev());
     }
 
-    /// A node that nobody waits for any more goes back to the index, or is gone.
+    /// A node without waiters goes back to the index, or is gone.
     fn retire(&mut self, node: Key) {
         if self
             .nodes

@@ -115,11 +115,11 @@ fn what_parents_need_and_what_they_cover() {
         if a.covers_below(c) {
             assert!(a.join(b).covers_below(c), "{c} below {a} v {b}");
         }
-        // Who covers a child may have asked for the child's intent long ago.
+        // A mode that covers a child also covers the intent that the child needs.
         if a.covers_below(c) {
             assert!(a.covers(c.parent_needs()), "{a} above {c}");
         }
-        // What one owner's cover protects, no other can have on the child.
+        // What one owner's cover protects, no other owner can hold on the child.
         if a.covers_below(c) && a.compatible(b) {
             for other in Mode::ALL {
                 if b.covers(other.parent_needs()) || b.covers_below(other) {

@@ -19,6 +19,36 @@ const FIRST: &str = "a batch has a first message until it ends";
 /// On drop, messages that were not completed go back to their places. Only the first of them
 /// counts an attempt: the reader failed at it. If a batch is forgotten (`mem::forget`), all but
 /// the first message are lost and keep their room of a capacity.
+///
+/// If a bulk write fails, it may not tell at which message; yet the failure counts for the first.
+/// So when a batch comes [again](Self::attempt), do its messages one by one. Otherwise the group
+/// may be poisoned by a message that is fine.
+///
+/// ```
+/// # use conversant::prelude::*;
+/// # use conversant::queue::NoMore;
+/// # use std::iter::once;
+/// # fn write<'a>(mut rows: impl Iterator<Item = &'a i32>) -> bool {
+/// #     rows.all(|&row| row > 0)
+/// # }
+/// let queue = Queue::builder().attempts(3).build()?;
+/// let rows = queue.lane(1, Limit::Unlimited)?.conversation()?;
+/// rows.send_all([1, 2, -3, 4])?;
+/// queue.close();
+/// while let Ok(mut turn) = queue.receive().wait() {
+///     while let Some(batch) = turn.next_batch(100) {
+///         let done = match batch.attempt() {
+///             1 if write(batch.iter()) => batch.len(),
+///             1 => 0,
+///             _ => batch.iter().take_while(|&row| write(once(row))).count(),
+///         };
+///         batch.complete_up_to(done);
+///     }
+/// }
+/// let poisoned = queue.poisoned().remove(0);
+/// assert_eq!(queue.take_failed(poisoned.group)?, Some(-3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "dropping a batch gives it back"]
 pub struct Batch<'t, T> {
     shared: &'t Arc<Shared<T>>,
@@ -59,6 +89,13 @@ impl<'t, T> Batch<'t, T> {
     #[allow(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         usize::from(self.live.taken.is_some()) + self.rest.len()
+    }
+
+    /// Which delivery of its first message this is, from 1. None of the others has failed.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        let first = self.live.taken.as_ref().expect(FIRST);
+        first.attempts.saturating_add(1)
     }
 
     /// The messages, in order.

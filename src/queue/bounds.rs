@@ -1,5 +1,5 @@
-//! The capacities of groups and lanes: how many messages may wait in one, beside the capacity
-//! of the whole queue.
+//! The capacities of groups and lanes: how many messages may wait in one, in addition to the
+//! capacity of the whole queue.
 //!
 //! State: one semaphore for each capacity. A group finds its own and its lane's under its lock.
 //! The queue's state has a lane's too, for future groups.
@@ -9,7 +9,7 @@
 //! the first two while it waits. When a capacity is removed, and when the queue is closed, the
 //! semaphore is closed: its waiters then look again.
 //!
-//! A send that looked before a capacity was set takes permits that are not there.
+//! A send that looked before a capacity was set may take permits that the capacity does not have.
 
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
@@ -60,7 +60,7 @@ pub(super) fn admit<T>(
     if let (Some(own), Some(lane)) = (&own, &lane)
         && full(lane)
     {
-        // Nothing is taken even for a moment, so that the others who ask are not refused.
+        // Nothing is taken even for a moment, so that no other send is refused for it.
         if full(own) {
             return Err(match (1..n).contains(&own.limit()) {
                 true => SendReason::AboveCapacity,
@@ -108,7 +108,7 @@ pub(super) fn count_taken<T>(group: &GroupRef<T>, mut mailbox: Guard<'_, Mailbox
     serve(freed);
 }
 
-/// Serves those who wait for permits that came back. Under no lock.
+/// Serves the waiters for permits that came back. Under no lock.
 #[cold]
 pub(super) fn serve(bounds: impl IntoIterator<Item = Option<Arc<Semaphore>>>) {
     for bound in bounds.into_iter().flatten() {

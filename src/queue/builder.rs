@@ -35,8 +35,8 @@ impl<T> Builder<T> {
         }
     }
 
-    /// The most deliveries of a turn, 1 or more; 16 by default. After that many, the reader
-    /// must ask who is next; a bump may have to wait until then.
+    /// The most deliveries of a turn, 1 or more; 16 by default. After that many, the reader must
+    /// receive its next turn; a bump may have to wait until then.
     pub fn quantum(mut self, quantum: u32) -> Self {
         self.quantum = quantum;
         self

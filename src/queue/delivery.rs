@@ -72,9 +72,20 @@ impl<'t, T> Delivery<'t, T> {
     /// of the lane's cap until it is completed or given back; the turn takes others for its
     /// next message.
     ///
-    /// If you want to drop the turn after this, first take the delivery out of the borrow: in
-    /// the body of `while let Some(delivery) = turn.next()` the turn is still borrowed; after
-    /// `let Some(delivery) = turn.next() else { break };` and `detach` it is not.
+    /// To drop the turn after this, detach in the same statement. In the body of
+    /// `if let Some(delivery) = turn.next()` the turn is borrowed to the end.
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// # let queue = Queue::new();
+    /// # let order = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// # order.send("an order")?;
+    /// let mut turn = queue.receive().wait()?;
+    /// let detached = turn.next().map(|delivery| delivery.detach());
+    /// drop(turn);
+    /// assert_eq!(detached.map(|order| order.complete()), Some("an order"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach(self) -> Detached<T> {
         let mut this = ManuallyDrop::new(self);
         let Self { shared, live } = &mut *this;

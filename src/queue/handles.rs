@@ -120,6 +120,9 @@ impl<T> Group<T> {
     /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
     /// limit takes nothing back, it leaves a debt.
     ///
+    /// To let a group rest after a message, as between two requests to a host, set 0 while you
+    /// have its turn, and let a timer set the limit back. A queue that is closed waits for it.
+    ///
     /// # Errors
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
@@ -157,8 +160,8 @@ impl<T> Conversation<T> {
         self.pin.queue().id(self.pin.key())
     }
 
-    /// Gives the group a number of yours, for instance an index of what you know of its sender;
-    /// 0 until then. [`Turn::tag`](super::Turn::tag) and snapshots return it.
+    /// Tags the group with a number, 0 by default: for instance an index into your data about its
+    /// sender. [`Turn::tag`](super::Turn::tag) and snapshots return it.
     ///
     /// ```
     /// use conversant::limit::Limit;
@@ -189,7 +192,7 @@ impl<T> Conversation<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: a short lock, and some 120 bytes if nothing else about the group is rare.
+    /// Cost: a short lock, and some 120 bytes if the group has no other rare state.
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
     }

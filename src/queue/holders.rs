@@ -26,7 +26,7 @@ pub(super) struct Holder(u64);
 
 const NOBODY: u64 = 0;
 
-/// A thread whose locals are destroyed: nobody asks for it any more.
+/// A thread whose locals are destroyed: nothing asks for it any more.
 const GONE: u64 = u64::MAX;
 
 /// The threads of a queue; the queue is known by its number.

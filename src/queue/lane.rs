@@ -16,8 +16,8 @@ use super::state::State;
 
 /// One caller's share of a queue: its weight, its cap and its groups.
 ///
-/// A handle: clones are the same lane. Dropping the last handle does not end the lane's groups;
-/// the lane goes with the last of them.
+/// A handle: clones are the same lane. Dropping the last handle does not end the lane's groups; the
+/// lane ends with the last of them.
 pub struct Lane<T>(Arc<Owner<T>>);
 
 /// Shared by all handles of a lane.

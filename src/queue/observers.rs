@@ -19,8 +19,8 @@ use super::refuse::SendError;
 use super::shared::Shared;
 use super::state::Observer;
 
-/// Tells what is held where the last message of the group stands, also if the send was
-/// refused: then it is some other's.
+/// Tells `H`, which holds a lock, the place of the group's last message, even if the send was
+/// refused: then it is the place of another message.
 struct Placed<'a, T, H: FnMut(u64)>(H, &'a GroupRef<T>);
 
 impl<T, H: FnMut(u64)> Drop for Placed<'_, T, H> {
@@ -149,9 +149,8 @@ impl<T> Side<T> {
         })
     }
 
-    /// Sends a message, if this has not ended, which the caller knows. `held`, which has a
-    /// lock, is told the message's place, or one behind it, and then dropped, before any
-    /// waker runs.
+    /// Sends a message. The caller knows that this has not ended. `held`, which has a lock, is told
+    /// the message's place, or one behind it, and then dropped, before any waker runs.
     pub(crate) fn send_holding(
         &self,
         message: T,
@@ -161,8 +160,8 @@ impl<T> Side<T> {
         Shared::send_holding(group, queue, message, Placed(held, group))
     }
 
-    /// Tells `observer` if the queue is dropped, by the number that this returns. `None` if
-    /// it is gone.
+    /// Registers `observer`, to be told when the queue is dropped, and returns its number. `None`
+    /// if the queue is gone.
     pub(crate) fn join(&self, observer: WakeArc<dyn Observer>) -> Option<u64> {
         self.shared.register(observer, true)
     }
@@ -172,10 +171,9 @@ impl<T> Side<T> {
         drop(self.shared.unregister(number));
     }
 
-    /// Puts an event last, or with `first` before all that waits in the group,
-    /// whatever the capacity, with `held` as in [`send_holding`](Self::send_holding). A
-    /// closed queue takes it too, while somebody will still be told of it; else the
-    /// event comes back.
+    /// Puts an event last in the group, or with `first` before all that waits there, regardless of
+    /// the capacity; `held` is as in [`send_holding`](Self::send_holding). A closed queue takes it
+    /// too while it may still be received; otherwise the event is returned.
     pub(crate) fn put(&self, event: T, first: bool, held: impl FnMut(u64)) -> Result<(), T> {
         let (shared, group) = (&self.shared, &self.group);
         shared.with_state(|state| {
@@ -205,9 +203,9 @@ impl<T> Side<T> {
         })
     }
 
-    /// Nothing of this side is wanted from now on, which `mark` makes known. What waits of
-    /// it is returned, to be dropped under no lock; nobody looks for it if nothing waits
-    /// within its `reach`. Tells its observer nothing any more, and ends the conversation.
+    /// Ends this side: `mark` makes known that nothing of it is wanted from now on. Returns what
+    /// waits of it, to be dropped under no lock; does not search if nothing waits within its
+    /// `reach`. Unregisters its observer, and ends the conversation.
     pub(crate) fn leave(&self, number: Option<u64>, reach: Reach, mark: impl FnOnce()) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
         let (taken, observer) = shared.with_state(|state| {

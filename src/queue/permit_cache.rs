@@ -118,7 +118,7 @@ impl PermitCache {
             SHUT => None,
             _ => u32::checked_sub(have, n),
         };
-        // Relaxed: the exchange acquires.
+        // Relaxed: the compare-and-swap acquires.
         word.fetch_update(Ordering::Acquire, Ordering::Relaxed, left)
     }
 
@@ -189,8 +189,8 @@ impl PermitCache {
         opened.is_ok() && !self.permits().is_free(i64::MIN) && self.shut_word(word)
     }
 
-    /// Shuts all words; called by a thread that found too few permits, or waits since (s1 of
-    /// the header). Returns whether any was open, and sets `serve` if waiters must be served.
+    /// Shuts all words; called by a thread that found too few permits, or that has begun to wait
+    /// (s1 of the header). Returns whether any was open; sets `serve` if waiters must be served.
     #[cold]
     pub(super) fn shut(&self, serve: &mut bool) -> bool {
         fence(Ordering::SeqCst);

@@ -1,9 +1,9 @@
-//! Poisoned groups and back-offs: who is told of them, and how a group goes on: resumed,
+//! Poisoned groups and back-offs: which waits are told of them, and how a group goes on: resumed,
 //! drained, without its failed message, or after its pause.
 //!
 //! Invariant, under the policy lock: at the end of each event, one waiter for poisoned groups
-//! is notified for each group that nobody was told of, or all waiters if they are fewer. Once
-//! the queue is finished, all are notified.
+//! is notified for each group that no wait was told of, or all waiters if they are fewer. Once the
+//! queue is finished, all are notified.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -56,8 +56,8 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for a poisoned group that nobody was told of. Each is told once, to one wait, also
-    /// if it was poisoned before the wait began. A group that goes on before anybody was told
+    /// Waits for a poisoned group that no wait was told of yet. Each group is told to one wait,
+    /// even if it was poisoned before the wait began. A group that goes on before a wait was told
     /// of it is left out.
     ///
     /// Cancel safe: a wake-up passes to the next wait.
@@ -85,8 +85,8 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and each poisoned
-    /// group was told to somebody.
+    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and a wait was told of
+    /// each poisoned group.
     pub fn next_poisoned(&self) -> Wait<impl Op<Output = Result<Poisoned, NoMore>>> {
         Wait::new(NextPoisoned {
             shared: self.shared(),
@@ -98,9 +98,8 @@ impl<T> Queue<T> {
     /// [`resume`](Self::resume). `None`, with nothing changed, if the group is not poisoned or
     /// that message is being peeked at.
     ///
-    /// Cost: O(log n) under the queue's lock, whatever waits behind that message. Of the
-    /// messages that came back before or have a tier, one step for each up to the last that
-    /// failed.
+    /// Cost: O(log n) under the queue's lock, regardless of what waits behind that message, plus
+    /// one step for each message that came back before or has a tier, up to the last that failed.
     ///
     /// # Errors
     ///
@@ -185,7 +184,32 @@ impl<T> Queue<T> {
         self.by_name(group, |state, group| shared.go_on(state, group))
     }
 
-    /// Takes out all waiting messages of a group, in order, and lets the group go on.
+    /// Takes out all waiting messages of a group, in order, and lets the group go on. Messages in
+    /// flight stay; those that are given back wait again.
+    ///
+    /// To move a key to another queue, first receive the turn of its group. If none of its
+    /// deliveries is detached, no other message of it is in flight then:
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// let [here, there] = [(); 2].map(|()| Queue::new());
+    /// let orders = Keyed::new(here.lane(1, Limit::Unlimited)?);
+    /// let elsewhere = Keyed::new(there.lane(1, Limit::Unlimited)?);
+    /// for order in 1..=3 {
+    ///     orders.send("anna", order)?;
+    /// }
+    /// if let Some(anna) = orders.group("anna") {
+    ///     // Waits until the reader of her last order has done it.
+    ///     let mut turn = here.receive_from(anna).wait()?;
+    ///     let first = turn.next().map(|delivery| delivery.complete());
+    ///     for order in first.into_iter().chain(here.drain(anna)?) {
+    ///         elsewhere.send("anna", order)?;
+    ///     }
+    /// }
+    /// assert!(orders.is_empty());
+    /// assert_eq!(there.try_receive()?.next().map(|order| order.complete()), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -321,7 +321,7 @@ impl<T> Shared<T> {
         group
     }
 
-    /// Fills `claimed` from the front, as far as there are eligible groups.
+    /// Fills `claimed` from the front, while there are eligible groups.
     #[inline(never)]
     pub(super) fn claim_many(&self, claimed: &mut [Option<GroupRef<T>>]) -> usize {
         let mut state = self.lock_to_claim();

@@ -31,10 +31,10 @@ pub struct SendError<T, R = SendReason> {
 pub enum SendReason {
     /// The queue is closed, or gone.
     Closed,
-    /// The queue is at its capacity, or the rest of the room is promised to others.
+    /// The queue is at its capacity, or the rest of the room is granted to waiting sends.
     Full,
-    /// The group is at its [capacity](super::Conversation::set_capacity), or the rest of the
-    /// room is promised to others.
+    /// The group is at its [capacity](super::Conversation::set_capacity), or the rest of the room
+    /// is granted to waiting sends.
     GroupFull,
     /// The lane is at its [capacity](super::Lane::set_capacity). If the group is full too, this
     /// or `GroupFull` is returned.
@@ -50,11 +50,11 @@ pub enum SendReason {
     TierGoesDown(TierGoesDown),
 }
 
-/// Why there is no turn: of any group, or of a group asked for by name. Who waits for a turn
-/// gets `Closed` or `Stale` only.
+/// Why there is no turn: of any group, or of a group asked for by name. A wait for a turn returns
+/// only `Closed` or `Stale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTurn {
-    /// Nothing waits. If any group would do: or limits block all that waits.
+    /// Nothing waits; or, if any group was asked for, limits block all that waits.
     Empty,
     /// A turn of the group is live, or its first message is being peeked at.
     Held,
@@ -66,9 +66,9 @@ pub enum NoTurn {
     Stale,
 }
 
-/// Why nothing more comes from a closed queue, or from one of its groups: nothing is in flight,
-/// and nothing waits that could be received. Messages in a paused group, in back-off or in a
-/// closed tier could be: a receive waits for them.
+/// Why nothing more comes from a closed queue, or from one of its groups: nothing is in flight, and
+/// nothing waits that could be received. Messages in a paused group, in back-off or in a closed
+/// tier could still be received: a receive waits for them.
 ///
 /// ```
 /// use conversant::limit::Limit;

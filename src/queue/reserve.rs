@@ -63,8 +63,8 @@ impl<T> Conversation<T> {
         self.keep(granted)
     }
 
-    /// Keeps the room, unless there is nothing to use it for any more: a queue without a
-    /// capacity has no word that says so.
+    /// Keeps the room, unless the queue is closed: without a capacity there are no permits that a
+    /// closed queue refuses, so the group's flag must be read.
     fn keep<'a>(&'a self, granted: Granted<'a>) -> Result<Reserved<'a, T>, SendReason> {
         if self.pin.lock().flags & CLOSED != 0 {
             return Err(SendReason::Closed);

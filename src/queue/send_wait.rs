@@ -46,17 +46,17 @@ impl<T> Conversation<T> {
     ///
     /// # Handlers
     ///
-    /// The room may depend on a thread that has received a turn of this queue, while that turn
-    /// or a delivery of it lives. If such a thread would have to block in
-    /// [`wait()`](Wait::wait), the wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). The
-    /// thread that received a turn or delivery counts, even after it is moved to another
-    /// thread: that other thread blocks, for ever if such threads hold all the room. A wait
-    /// with a deadline, or of a task, waits in either case.
+    /// The room may depend on a thread that has received a turn of this queue, while that turn or a
+    /// delivery of it lives. If such a thread would have to block in [`wait()`](Wait::wait), the
+    /// wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). The thread that
+    /// received a turn or delivery counts, even after it is moved to another thread: that other
+    /// thread blocks, for ever if such threads hold all the room. A wait with a deadline, or of a
+    /// task, waits in either case.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait has sent nothing: its message is dropped, and room promised to it goes to
-    /// the next. If you do not want to lose the message, by a drop or by
+    /// A dropped wait has sent nothing: its message is dropped, and room granted to it goes to the
+    /// next. If you do not want to lose the message, by a drop or by
     /// [`wait_timeout`](Wait::wait_timeout), use [`into_message`](Wait::into_message) or
     /// [`give_back_after`](Wait::give_back_after); in a task, put the time-out on a reference:
     ///

@@ -19,8 +19,8 @@ use super::bounds::{Bound, Granted};
 use super::capacity::{Capacity, Permits, number};
 use super::refuse::SendReason;
 
-/// A wait for room for one or more messages `M`: on a conversation, by key, or for what else is
-/// in a queue. `O` is the sender, `R` the result.
+/// The wait for room of a [send](super::Conversation::send_wait), a reservation, a job or a task.
+/// `O` is the sender, `M` what it sends, `R` the result.
 pub struct Sending<'a, O, M, R> {
     /// The sender and what it sends; `None` once it is sent or given back.
     pending: Option<(O, M)>,
@@ -30,7 +30,7 @@ pub struct Sending<'a, O, M, R> {
     which: usize,
     /// The wait for the group or the lane.
     part: Option<Wait<Acquire<Arc<Semaphore>>>>,
-    /// That for the queue: `None` if there is always room, and once it has its permits.
+    /// The wait for the queue: `None` if there is always room, and once it has its permits.
     request: Option<Acquire<&'a Semaphore>>,
     granted: Granted<'a>,
     steps: Steps<'a, O, M, R>,
@@ -152,7 +152,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
                 self.part = None;
                 match answer {
                     Ok(permit) => self.granted.parts[self.which] = Some(permit),
-                    // The capacity is no more: looks again.
+                    // The capacity was removed or the queue closed: looks again.
                     Err(AcquireError::Closed) => continue,
                     Err(above) => return Poll::Ready(Err(above.into())),
                 }
@@ -162,7 +162,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         Poll::Ready(Ok(()))
     }
 
-    /// Tells the pause. Whether to give up.
+    /// Reports a pause; returns whether to give up.
     fn tell(&self, pause: Pause<'_>) -> bool {
         let pending = self.pending.as_ref();
         pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))

@@ -9,7 +9,7 @@ use super::lane::Lane;
 use super::observers::own_capacity;
 
 impl<T> Lane<T> {
-    /// Sets how many messages may wait in all groups of this lane together, beside the
+    /// Sets how many messages may wait in all groups of this lane together, in addition to the
     /// [queue's](super::Builder::capacity) capacity; no limit at first. Otherwise like
     /// [`Conversation::set_capacity`].
     ///
@@ -59,10 +59,10 @@ impl<T> Group<T> {
 }
 
 impl<T> Conversation<T> {
-    /// Sets how many messages may wait in the group, beside the capacities of the
-    /// [queue](super::Builder::capacity) and the [lane](Lane::set_capacity); no limit at first.
-    /// A customer who is not served then fills only its own group, and the queue has room for
-    /// all others.
+    /// Sets how many messages may wait in the group, in addition to the capacities of the
+    /// [queue](super::Builder::capacity) and the [lane](Lane::set_capacity); no limit at first. A
+    /// customer who is not served then fills only its own group, and the queue has room for all
+    /// others.
     ///
     /// A message waits if it was sent and is not in flight. As in a bounded channel, a message
     /// that a turn takes out makes room; a message that is given back waits again, whether
@@ -103,7 +103,7 @@ impl<T> Conversation<T> {
     /// # Cost
     ///
     /// O(1) under the queue's lock. From then on each send into the group costs two more short
-    /// locks and one more exchange of a word, and each message taken out one addition.
+    /// locks and one more read-modify-write, and each message taken out one addition.
     ///
     /// # Errors
     ///

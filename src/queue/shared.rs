@@ -1,10 +1,10 @@
 //! A queue's policy lock, and what follows from each event under it.
 //!
-//! Protocol: each event is one [`Shared::with_state`]: lock, take in the submissions, change,
-//! wake by the waking rule, unlock; then run the wakers and drop what is the user's. Plain
-//! steps do not come here: they take their group's lock and submit tokens.
+//! Protocol: each event is one [`Shared::with_state`]: lock, take in the submissions, change, wake
+//! by the waking rule, unlock; then run the wakers and drop user values. Plain steps do not come
+//! here: they take their group's lock and submit tokens.
 //!
-//! Order of locks: policy, group, submissions. A sender takes group, then submissions. Nobody
+//! Order of locks: policy, group, submissions. A sender takes group, then submissions. No thread
 //! holds two groups. Waiters for a capacity are served under none of these locks.
 //!
 //! Invariants:
@@ -13,7 +13,7 @@
 //!    all are notified. Receives by name and waits for a poisoned group have their own rules.
 //! 2. No user code runs under a lock: messages go in and come out as values, wakers go into the
 //!    batch.
-//! 3. While a receive sleeps, the submissions know it; a submitter then looks.
+//! 3. While a receive sleeps, the submissions know it; a submitter then looks for whom to wake.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 

@@ -88,7 +88,7 @@ pub struct LaneStatus {
     pub in_flight: u32,
     /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
-    /// Whether its handle is gone: then it goes with its last group.
+    /// Whether its handle is gone: then the lane ends with its last group.
     pub ending: bool,
     /// The lane's groups.
     pub groups: Vec<GroupStatus>,
@@ -159,9 +159,8 @@ impl<T> Queue<T> {
     /// The groups of the queue, one after the other, in the order of their names: for a queue
     /// with so many groups that a [`snapshot`](Self::snapshot) would block others for long.
     ///
-    /// Takes the queue's lock anew for every hundred groups or so. Each group is shown as it
-    /// was at one moment. A group that is made or ends meanwhile may be missing; none is shown
-    /// twice.
+    /// Takes the queue's lock again for every hundred groups or so. Each group is shown as it was
+    /// at one moment. A group that is made or ends meanwhile may be missing; none is shown twice.
     ///
     /// ```
     /// # use conversant::limit::Limit;

@@ -172,7 +172,7 @@ fn finish_swept<T>(state: &mut State<T>, mailbox: &mut Mailbox<T>) {
 /// `messages` messages are done; the first may count as started.
 #[inline(never)]
 pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
-    // Each way ends with its last call: 6 instructions less than one end for both.
+    // Each branch ends with a call of its own: 6 instructions fewer than one common end.
     match live.counted {
         true => completed_in_tier(shared, live, tier, messages),
         false => shared.capacity.done(&live.holder, number(messages)),
@@ -190,8 +190,8 @@ fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messa
     shared.capacity.done(&live.holder, number(messages));
 }
 
-/// Gives back the message taken out, which has failed, or else the first of those behind it;
-/// and the others behind it, which nobody looked at.
+/// Gives back the message taken out and those `behind` it. The first of all these has failed; the
+/// others were not looked at.
 #[cold]
 pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>) {
     let mut behind = behind.into_iter();

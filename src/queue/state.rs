@@ -51,7 +51,7 @@ pub(super) struct State<T> {
     pub(super) suspended: Suspended,
     /// Waits for a poisoned group.
     pub(super) watchers: Waiters<()>,
-    /// Who is told when the queue is gone.
+    /// Those that are told when the queue is gone.
     pub(super) observers: BTreeMap<u64, WakeArc<dyn Observer>>,
     pub(super) closed: bool,
     /// Dialogs put events into this queue, also once it is closed.
@@ -59,7 +59,7 @@ pub(super) struct State<T> {
     pub(super) draining: u64,
     /// How many messages were sent to groups that have ended.
     pub(super) sent_to_ended: u64,
-    /// Permits came back that somebody waits for: serve them after the event.
+    /// Permits came back that a send waits for: serve them after the event.
     pub(super) serve: bool,
     /// The same for capacities of groups and lanes.
     pub(super) freed: Vec<Option<Arc<Semaphore>>>,

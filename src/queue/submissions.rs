@@ -1,5 +1,5 @@
-//! What is on its way to the policy: tokens of groups that became ready, units of caps that
-//! came back, and moves of groups that were bumped in line.
+//! What is submitted to the policy: tokens of groups that became ready, units of caps that came
+//! back, and moves of groups that were bumped in line.
 //!
 //! State: a list of tokens and a list of moves, the number of the next token, and whether
 //! somebody sleeps, all under a leaf lock that is held for an append or a swap; and a flag that

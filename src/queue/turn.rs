@@ -50,7 +50,7 @@ impl<T> Live<T> {
         let group: &Group<T> = self.group.as_ref().expect(LIVE);
         let mut mailbox = group.lock();
         let within_cap = || mailbox.flags == CAPPED && shared.epoch() == self.epoch;
-        // Without a unit of its own the flags would say so.
+        // If the turn had no unit of its own, the flags would say so.
         if mailbox.flags == 0 || within_cap() {
             self.taken = group.take(&mut mailbox);
             return self.taken.is_some();

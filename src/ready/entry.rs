@@ -1,15 +1,14 @@
-//! A group in line, and how urgent it is.
+//! A ready group, and how urgent it is.
 
 use std::cmp::Reverse;
 
-/// How many ranks there are: bumped to each level, and standing at each.
+/// How many ranks there are: one for bumps to each level, and one for each standing level.
 pub(super) const RANKS: usize = 512;
-/// The lowest of those that are bumped.
+/// The lowest rank of bumped groups.
 const BUMPED: u16 = 256;
 
-/// Where a group stands in a line, in the order in which they are served: bumped
-/// groups before all others, then by level, and among equals the lower number.
-/// No two are the same.
+/// The position of a group in a ready queue, in the order of service: bumped groups before all
+/// others, then the higher level, and among equals the lower number. No two groups have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     rank: Reverse<u16>,
@@ -17,8 +16,8 @@ pub struct Position {
 }
 
 impl Position {
-    /// Of a group of this level that became ready under this ticket; and the
-    /// level to which it is bumped, and when.
+    /// The position of a group of this level with this ticket; `bump` is the level to which it is
+    /// bumped, and when.
     #[inline]
     pub fn new(level: u8, ticket: u64, bump: Option<(u8, u64)>) -> Self {
         match bump {
@@ -27,7 +26,7 @@ impl Position {
         }
     }
 
-    /// Of this rank; among equals the lower number comes first.
+    /// The position with this rank; among equal ranks the lower number comes first.
     #[inline]
     pub(super) fn of(rank: u16, number: u64) -> Self {
         let rank = Reverse(rank);
@@ -38,35 +37,35 @@ impl Position {
         self.rank.0
     }
 
-    /// The place in its row, by which it is found.
+    /// The number in its row, by which it is found.
     #[inline]
     pub fn number(self) -> u64 {
         self.number
     }
 }
 
-/// When a group became ready, after a change.
+/// When a group became ready, compared with before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// When it did before.
+    /// At the same time as before.
     Same,
     /// Now.
     New,
 }
 
-/// Whether who has this rank is bumped.
+/// Whether a group of this rank is bumped.
 pub(super) fn is_bumped(rank: u16) -> bool {
     rank >= BUMPED
 }
 
-/// Who stands in a line: a group, or several as one, of standing level and with tickets
-/// that ascend.
+/// An item of a ready queue: a group, or several in one entry. Several have the standing level, and
+/// tickets that ascend.
 pub trait ReadyItem: Sized {
-    /// Its turn comes soon.
+    /// Called when its turn comes soon.
     #[inline]
     fn hint(&self) {}
 
-    /// Takes the first of several, which is not the last of them; and the ticket of the
+    /// Takes the first of several groups, but not the last one. Returns it, and the ticket of the
     /// next.
     #[inline]
     fn split_first(&mut self) -> Option<(Self, u64)> {
@@ -74,31 +73,31 @@ pub trait ReadyItem: Sized {
     }
 }
 
-/// Names of groups, as models and benches have them.
+/// Names of groups in models and benchmarks.
 macro_rules! names {
     ($($name:ty),*) => { $(impl ReadyItem for $name {})* };
 }
 
 names!((), char, u8, i32, u32, u64, usize);
 
-/// A group on its way to a line, or in the array of one.
+/// A group on its way to a ready queue, or in a row of one.
 #[derive(Debug)]
 pub struct Entry<G> {
-    /// When it became ready; in the row of a bumped rank its number there.
+    /// When the group became ready; in the row of a bumped rank its number there.
     pub ticket: u64,
     /// `None`: a gap.
     pub group: Option<G>,
-    /// On its way: its lane. In the row of a bumped rank: how much less than its
-    /// number its ticket is.
+    /// On its way: the group's lane. In the row of a bumped rank: how much less than its number the
+    /// ticket is.
     pub link: u32,
-    /// Its standing level.
+    /// The group's standing level.
     pub level: u8,
-    /// On its way: so many units of the lane's cap came back before it.
+    /// On its way: how many units of the lane's cap came back before it.
     pub units: u8,
 }
 
 impl<G> Entry<G> {
-    /// In the array of a line.
+    /// An entry in a row.
     #[inline]
     pub(super) fn new(ticket: u64, level: u8, group: G) -> Self {
         Self {
@@ -110,7 +109,7 @@ impl<G> Entry<G> {
         }
     }
 
-    /// Takes the group out, for a line.
+    /// Takes the group out as a new entry; a gap stays.
     pub(super) fn take(&mut self) -> Self {
         Self {
             group: self.group.take(),

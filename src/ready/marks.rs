@@ -1,12 +1,12 @@
-//! An index of a long row: each eighth number, in an array that is small enough to
-//! stay in a near cache.
+//! An index of a long row: every eighth number, in an array that is small enough to stay in a near
+//! cache.
 //!
-//! It is brought up to date when a number is looked for, so that joining and leaving at
-//! the ends of a row cost nothing more.
+//! It is updated when a number is searched for, so joining and leaving at the ends of a row cost
+//! nothing more.
 //!
-//! Invariant: while `first` is the first entry's number, the mark at `n` is at most the
-//! number of the entry at `n * STEP - left`, and above those of all entries before that,
-//! where there are such entries.
+//! Invariant: while `first` is the first entry's number, mark `n` is at most the number of the
+//! entry at `n * STEP - left`, and greater than the numbers of all entries before that one, if
+//! these entries exist.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,12 +21,12 @@ const STEP: usize = 8;
 pub(super) struct Marks {
     numbers: VecDeque<u64>,
     first: u64,
-    /// Entries that have left in front since the first mark was that of the first.
+    /// How many entries have left in front since the first mark was that of the first entry.
     left: usize,
 }
 
 impl Marks {
-    /// Brings the marks up to date with the entries.
+    /// Updates the marks to match the entries.
     pub(super) fn mend<G>(&mut self, entries: &VecDeque<Entry<G>>) {
         let Some(first) = entries.front() else {
             return;
@@ -39,10 +39,10 @@ impl Marks {
         self.numbers.extend(missing.map(|at| entries[at].ticket));
     }
 
-    /// After others have become first.
+    /// Updates the marks after the first entry has changed.
     fn align<G>(&mut self, entries: &VecDeque<Entry<G>>) {
         let gone = self.numbers.partition_point(|&mark| mark <= self.first);
-        // The last of them is that of the first entry, or of one that was just before it.
+        // The last of these is the mark of the first entry, or of an entry that was just before it.
         self.numbers.drain(..gone.saturating_sub(1));
         match self.numbers.get(1) {
             Some(&second) if gone > 0 => {
@@ -53,8 +53,8 @@ impl Marks {
         }
     }
 
-    /// A few entries, the last of those whose number is at most this among them; an empty
-    /// range if there is no such entry. `None` if the marks are not up to date.
+    /// A few entries. The last one whose number is at most `number` is among them; the range is
+    /// empty if there is none. `None` if the marks are not up to date.
     pub(super) fn near<G>(
         &self,
         entries: &VecDeque<Entry<G>>,
@@ -69,7 +69,7 @@ impl Marks {
         })
     }
 
-    /// Entries from the first on that have marks.
+    /// How many entries, from the first on, have marks.
     fn covered(&self) -> usize {
         self.numbers.len() * STEP - self.left
     }

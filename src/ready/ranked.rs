@@ -1,15 +1,14 @@
-//! Groups of several ranks.
+//! Ready groups of several ranks.
 //!
-//! State: for each rank that was ever in use a row, of those that joined in its
-//! order. Who joined out of order, as one that comes back with an old age, is
-//! *odd*, and stands in a tree.
+//! State: each rank that was ever in use has a row, with the groups that joined in its order. A
+//! group that joined out of order, such as one that comes back with an old ticket, is *odd*: it is
+//! in a tree.
 //!
 //! Invariants:
-//! 1. `row_of` has the index of each rank's row, and `busy` those of the rows
-//!    with somebody.
-//! 2. `oldest` is the oldest, unless it is to be looked for.
-//! 3. `ages`, once it is there, has everybody who is bumped or odd, and maybe
-//!    some who have gone.
+//! 1. `row_of` has the index of each rank's row, and `busy` the ranks whose rows have a group.
+//! 2. `oldest` is the oldest group, unless that must be searched for.
+//! 3. `ages`, once it exists, has every group that is bumped or odd, and maybe some groups that
+//!    have left.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -28,7 +27,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// One that is not in it.
+    /// Adds a rank that is not in the set.
     #[inline]
     fn add(&mut self, rank: usize) {
         self.words[rank / 64] |= 1 << (rank % 64);
@@ -36,7 +35,7 @@ impl Ranks {
         self.len += 1;
     }
 
-    /// One that is in it.
+    /// Removes a rank that is in the set.
     #[inline]
     fn remove(&mut self, rank: usize) {
         let word = &mut self.words[rank / 64];
@@ -64,14 +63,14 @@ pub(super) struct Ranked<G> {
     row_of: [u16; RANKS],
     busy: Ranks,
     pub(super) odd: BTreeMap<Position, (u64, G)>,
-    /// Tickets, and who has them.
+    /// The tickets of groups, and their positions.
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
     oldest: Option<(u64, Position)>,
     pub(super) len: usize,
 }
 
 impl<G> Default for Ranked<G> {
-    /// Nobody.
+    /// No groups.
     fn default() -> Self {
         Self {
             rows: Vec::new(),
@@ -86,7 +85,7 @@ impl<G> Default for Ranked<G> {
 }
 
 impl<G: ReadyItem> Ranked<G> {
-    /// The row of a rank, for a group to join.
+    /// The row of a rank, to add a group.
     #[inline(always)]
     fn row(&mut self, rank: u16) -> &mut Row<G> {
         let at = &mut self.row_of[usize::from(rank)];
@@ -101,13 +100,13 @@ impl<G: ReadyItem> Ranked<G> {
         row
     }
 
-    /// The row of a rank, if there ever was one.
+    /// The row of a rank, if that ever had one.
     #[inline]
     fn find_row(&self, rank: u16) -> Option<&Row<G>> {
         self.rows.get(usize::from(self.row_of[usize::from(rank)]))
     }
 
-    /// All of a row join, where nobody stands. It has what was left of another.
+    /// Takes over all groups of a row while there are none here. `row` gets an empty row.
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
         self.len = row.standing();
@@ -115,21 +114,21 @@ impl<G: ReadyItem> Ranked<G> {
         std::mem::swap(self.row(row.rank), row);
     }
 
-    /// A group joins that has the highest ticket, and is not bumped.
+    /// Adds a group that has the highest ticket and is not bumped.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<G>) {
         self.len += 1;
         self.row(entry.level.into()).entries.push_back(entry);
     }
 
-    /// So many more stand with the last that joined at this level.
+    /// Adds `more` groups to the last entry of this level.
     pub(super) fn add_behind(&mut self, level: u8, more: usize) {
         self.len += more;
         let row = self.row_of[usize::from(level)];
         self.rows[usize::from(row)].behind += more;
     }
 
-    /// Takes one of several that stand as one, and not their first.
+    /// Takes one of several groups in one entry, but not the first.
     pub(super) fn take_covered<R>(
         &mut self,
         position: Position,
@@ -142,7 +141,7 @@ impl<G: ReadyItem> Ranked<G> {
         Some(taken)
     }
 
-    /// A group joins.
+    /// Adds a group.
     pub(super) fn insert(&mut self, ticket: u64, position: Position, group: G) {
         if self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
             self.oldest = Some((ticket, position));
@@ -164,7 +163,7 @@ impl<G: ReadyItem> Ranked<G> {
         self.note_age(ticket, position);
     }
 
-    /// One who is bumped or odd has joined: keeps invariant 3.
+    /// Keeps invariant 3 after a group that is bumped or odd has joined.
     fn note_age(&mut self, ticket: u64, position: Position) {
         let Some(mut ages) = self.ages.take() else {
             return;
@@ -176,7 +175,7 @@ impl<G: ReadyItem> Ranked<G> {
         self.ages = Some(ages);
     }
 
-    /// Takes the first by rank, and says whether it was the oldest.
+    /// Takes the first group by rank. Returns it, and whether it was the oldest.
     pub(super) fn pop(&mut self) -> Option<(G, bool)> {
         self.oldest()?;
         let (ticket, group) = match self.odd.is_empty() {
@@ -191,7 +190,7 @@ impl<G: ReadyItem> Ranked<G> {
         self.take_from_row(self.busy.highest()?, Row::pop)
     }
 
-    /// Takes one out of the row of a rank, if there ever was one, as `take` says.
+    /// Takes a group out of the row of a rank by `take`, if that rank ever had a row.
     #[inline(always)]
     fn take_from_row(
         &mut self,
@@ -207,7 +206,7 @@ impl<G: ReadyItem> Ranked<G> {
         Some((ticket, entry.group?))
     }
 
-    /// Takes the first of the odd ones, if no row has one before it.
+    /// Takes the first odd group, if no row has a group before it.
     #[inline(never)]
     fn pop_odd(&mut self) -> Option<(u64, G)> {
         let (&odd, _) = self.odd.first_key_value()?;
@@ -219,7 +218,7 @@ impl<G: ReadyItem> Ranked<G> {
         }
     }
 
-    /// Takes the group that stands there.
+    /// Takes the group at this position.
     pub(super) fn take(&mut self, position: Position) -> Option<G> {
         let in_row = self.take_from_row(position.rank().into(), |row| row.take(position));
         let (ticket, group) = in_row.or_else(|| self.odd.remove(&position))?;
@@ -227,8 +226,8 @@ impl<G: ReadyItem> Ranked<G> {
         Some(group)
     }
 
-    /// All leave if they need no ranks any more: those of the only row into
-    /// `row`, which is empty. Whether nobody is here now.
+    /// Moves all groups out if they need no ranks any more: those of the only row into `row`, which
+    /// is empty. Returns whether there are none here now.
     #[inline]
     pub(super) fn leave(&mut self, row: &mut Row<G>) -> bool {
         if self.busy.len == 1 && self.odd.is_empty() {
@@ -243,13 +242,13 @@ impl<G: ReadyItem> Ranked<G> {
             return;
         };
         std::mem::swap(&mut self.rows[usize::from(self.row_of[rank])], row);
-        // It is empty, and of that rank as before.
+        // It is empty now. Its rank is restored.
         self.rows[usize::from(self.row_of[rank])].rank = row.rank;
         self.busy.remove(rank);
         (self.len, self.oldest, self.ages) = (0, None, None);
     }
 
-    /// Who had this ticket has left: whether that was the oldest.
+    /// The group with this ticket has left. Returns whether it was the oldest.
     #[inline]
     fn gone(&mut self, ticket: u64) -> bool {
         self.len -= 1;
@@ -258,7 +257,7 @@ impl<G: ReadyItem> Ranked<G> {
             self.oldest = None;
         }
         if self.len == 0 {
-            // An emptied tree keeps its last node.
+            // An emptied tree would keep its last node.
             (self.odd, self.ages) = (BTreeMap::new(), None);
         }
         oldest
@@ -269,13 +268,13 @@ impl<G: ReadyItem> Ranked<G> {
         self.rows.iter().flat_map(Row::iter).chain(odd)
     }
 
-    /// Whether a group stands there.
+    /// Whether a group is at this position.
     pub(super) fn contains(&self, position: Position) -> bool {
         let row = self.find_row(position.rank());
         row.is_some_and(|row| row.find(position).is_some()) || self.odd.contains_key(&position)
     }
 
-    /// The ticket of the oldest, and where it stands.
+    /// The ticket of the oldest group, and its position.
     #[inline]
     pub(super) fn oldest(&mut self) -> Option<(u64, Position)> {
         if self.oldest.is_none() && self.len > 0 {
@@ -284,7 +283,7 @@ impl<G: ReadyItem> Ranked<G> {
         self.oldest
     }
 
-    /// Looks at the first of each row; and of all others, but only once.
+    /// Looks at the first group of each row. Lists all others only once.
     #[inline(never)]
     fn find_oldest(&mut self) -> Option<(u64, Position)> {
         let mut ages = self.ages.take().unwrap_or_else(|| self.list_ages());

@@ -6,22 +6,22 @@ use super::entry::is_bumped;
 use super::marks::Marks;
 use super::{Entry, FEW_GAPS, Position, ReadyItem, SLACK};
 
-/// In a row of up to so many entries a number is found without marks.
+/// In a row of at most this many entries a number is found without marks.
 const SHORT: usize = 64;
 
-/// Entries in ascending order. One that is taken out of the middle leaves a gap.
+/// Entries in ascending order. An entry that is taken out of the middle leaves a gap.
 #[derive(Debug)]
 pub(super) struct Row<G> {
     pub(super) rank: u16,
     pub(super) entries: VecDeque<Entry<G>>,
     pub(super) gaps: usize,
-    /// Of those that stand as one, all but the first.
+    /// Of the groups that share an entry, all but the first of each entry.
     pub(super) behind: usize,
     marks: Option<Box<Marks>>,
 }
 
 impl<G: ReadyItem> Row<G> {
-    /// As much memory whatever stands here.
+    /// As much memory, for any type of group.
     const SLACK: usize = SLACK * size_of::<Entry<u64>>() / size_of::<Entry<G>>();
 
     pub(super) fn new(rank: u16) -> Self {
@@ -34,13 +34,13 @@ impl<G: ReadyItem> Row<G> {
         }
     }
 
-    /// Entries that are no gaps.
+    /// How many entries are not gaps.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.gaps
     }
 
-    /// All who stand here, one by one.
+    /// How many groups are here; those that share an entry are counted one by one.
     #[inline]
     pub(super) fn standing(&self) -> usize {
         self.len() + self.behind
@@ -63,14 +63,14 @@ impl<G: ReadyItem> Row<G> {
         }
     }
 
-    /// Where the first stands.
+    /// The position of the first group.
     #[inline]
     pub(super) fn first(&self) -> Option<Position> {
         let first = self.entries.front()?;
         Some(Position::of(self.rank, first.ticket))
     }
 
-    /// One joins in front.
+    /// Adds an entry in front.
     pub(super) fn push_front(&mut self, entry: Entry<G>) {
         self.entries.push_front(entry);
         self.marks = None;
@@ -86,7 +86,7 @@ impl<G: ReadyItem> Row<G> {
         Some(entry)
     }
 
-    /// Takes the first as long as `take` takes it, at most so many: how many.
+    /// Takes groups while `take` takes the first one, at most `most`. Returns how many.
     #[inline]
     pub(super) fn pop_while(&mut self, most: usize, mut take: impl FnMut(&G) -> bool) -> usize {
         let mut n = 0;
@@ -103,7 +103,7 @@ impl<G: ReadyItem> Row<G> {
         n
     }
 
-    /// Takes the first out of several that stand there as one.
+    /// Takes the first of several groups out of the entry at this index.
     #[inline(always)]
     fn split(&mut self, at: usize) -> Option<Entry<G>> {
         let entry = self.entries.get_mut(at)?;
@@ -116,7 +116,7 @@ impl<G: ReadyItem> Row<G> {
         })
     }
 
-    /// Takes one of several that stand as one, and not their first.
+    /// Takes one of several groups in one entry, but not the first.
     pub(super) fn take_covered<R>(
         &mut self,
         position: Position,
@@ -133,7 +133,7 @@ impl<G: ReadyItem> Row<G> {
         Some(taken)
     }
 
-    /// Brings the marks up to date, if the entries are many.
+    /// Updates the marks, if there are many entries.
     #[inline]
     fn mark(&mut self) {
         if self.entries.len() > SHORT {
@@ -141,7 +141,7 @@ impl<G: ReadyItem> Row<G> {
         }
     }
 
-    /// The index of the group that stands there.
+    /// The index of the group at this position.
     pub(super) fn find(&self, position: Position) -> Option<usize> {
         let number = position.number();
         let is_here = position.rank() == self.rank;
@@ -150,12 +150,12 @@ impl<G: ReadyItem> Row<G> {
         (entry.ticket == number && entry.group.is_some()).then_some(at)
     }
 
-    /// The index of the last entry whose number is at most this.
+    /// The index of the last entry whose number is at most `number`.
     fn at_most(&self, number: u64) -> Option<usize> {
         let is_at_most = |entry: &Entry<G>| entry.ticket <= number;
         let near = self.marks.as_ref();
         let after = match near.and_then(|marks| marks.near(&self.entries, number)) {
-            // All are looked at, so that none waits for another to be fetched.
+            // All are compared, so that no comparison waits for another entry to be fetched.
             Some(near) => {
                 let before = near.start;
                 let entries = self.entries.range(near);
@@ -166,7 +166,7 @@ impl<G: ReadyItem> Row<G> {
         after.checked_sub(1)
     }
 
-    /// How many of the first `n` stand before a gap.
+    /// How many of the first `n` entries come before the first gap.
     #[inline(never)]
     pub(super) fn before_a_gap(&self, n: usize) -> usize {
         let first = self.entries.iter().take(n);
@@ -185,7 +185,7 @@ impl<G: ReadyItem> Row<G> {
         Some(entry)
     }
 
-    /// After an entry has gone.
+    /// Restores the invariants after an entry has left.
     #[inline(always)]
     pub(super) fn tidy(&mut self) {
         if self.gaps > 0 {

@@ -1,4 +1,4 @@
-//! The line against a list that is searched from end to end.
+//! The ready queue against a list that is searched from end to end.
 
 mod long;
 mod several;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{FEW_GAPS, Position, ReadyItem, ReadyQueue, Row, SLACK};
 
-/// A group, and where it stands.
+/// A group, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Member {
     ticket: u64,
@@ -16,7 +16,7 @@ struct Member {
     group: u32,
 }
 
-/// Wider than what the slack is counted in.
+/// Wider than the entries in which the slack is counted.
 struct Wide([u64; 16]);
 
 impl ReadyItem for Wide {}
@@ -25,15 +25,15 @@ impl ReadyItem for Wide {}
 enum Op {
     /// A new arrival, of this standing level.
     Push(u8),
-    /// Who was taken out comes back where it stood, with its rank or bumped.
+    /// A group that was taken out comes back with its old ticket, with its rank or bumped.
     Return(usize, Option<u8>),
     /// A new arrival that is bumped.
     Bumped(u8),
     Pop(bool),
-    /// Up to so many at once.
+    /// Pops up to this many at once.
     Run(usize),
     Remove(usize),
-    /// Asks for one that does not stand here.
+    /// Asks for a group that is not here.
     Absent(usize),
     /// All but a few leave from the middle.
     Thin(usize),
@@ -166,7 +166,7 @@ impl Pair {
         }
     }
 
-    /// By rank from the first to the last, and then nothing is kept.
+    /// Pops all by rank; then nothing is kept.
     fn drain(mut self) {
         while !self.list.is_empty() {
             self.pop(false);
@@ -215,7 +215,7 @@ proptest! {
         run(&ops);
     }
 
-    /// One level: the plain way, with some taken out of the middle.
+    /// With one level only: the plain way, with some taken out of the middle.
     #[test]
     fn agrees_where_all_have_one_level(ops in vec(op(), 1..300)) {
         let one = |op: &Op| !matches!(op, Op::Return(..) | Op::Bumped(_));
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// Many gaps are closed, and whoever is left keeps its place.
+/// Many gaps are closed, and the remaining groups keep their places.
 #[test]
 fn gaps_are_closed() {
     for levels in [&[5][..], &[5, 9, 255, 0]] {
@@ -284,7 +284,7 @@ fn a_burst_gives_its_memory_back() {
     );
 }
 
-/// As many bytes are kept of wide members as of narrow ones.
+/// As many bytes are kept for wide members as for narrow ones.
 #[test]
 fn a_burst_of_wide_members_gives_its_memory_back() {
     let mut line = ReadyQueue::default();
@@ -294,8 +294,8 @@ fn a_burst_of_wide_members_gives_its_memory_back() {
     assert!(line.row.entries.capacity() < SLACK / 2);
 }
 
-/// Many are bumped, and bumped again: the oldest is known all the same, and what has gone is
-/// forgotten.
+/// Many groups are bumped, and bumped again. The oldest is still known, and groups that have left
+/// are forgotten.
 #[test]
 fn the_oldest_of_many_that_are_bumped() {
     let mut pair = Pair::new();

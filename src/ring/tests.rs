@@ -19,7 +19,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// Lanes of these weights, which join in their order.
+    /// Lanes with these weights, which join in this order.
     fn new(weights: &[u32]) -> Self {
         let mut lanes = Self {
             ring: Ring::default(),
@@ -37,7 +37,7 @@ impl Lanes {
         self.ring.leave(&mut self.links, lane);
     }
 
-    /// Who is served in the next turns.
+    /// The lanes that are served in the next turns.
     fn turns(&mut self, count: usize) -> Vec<u32> {
         let turn = |_| {
             let lane = self.ring.current().unwrap();
@@ -91,7 +91,7 @@ fn a_lane_joins_at_the_tail() {
     assert_eq!(lanes.order(), [0, 1, 2]);
     assert_eq!(lanes.turns(4), [0, 1, 2, 0]);
     lanes.join(3);
-    // 0 is in the middle of its turns, so the tail is behind 2.
+    // Lane 0 is in the middle of its turns, so the tail is behind lane 2.
     assert_eq!(lanes.turns(5), [0, 1, 2, 3, 0]);
 }
 
@@ -159,7 +159,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Against a queue of lanes and credits whose front is served.
+/// Applies an operation to the ring, and to a queue of lanes and credits whose front is served.
 fn apply(lanes: &mut Lanes, model: &mut VecDeque<(u32, u32)>, op: &Op) {
     let front = model.front().copied();
     match *op {
@@ -185,7 +185,7 @@ fn apply(lanes: &mut Lanes, model: &mut VecDeque<(u32, u32)>, op: &Op) {
             if matches!(op, Op::ServedAndUndone) {
                 lanes.ring.unclaim(&mut lanes.links, lane);
                 let weight = lanes.links[lane as usize].weight;
-                // Alone it has had its new credit, and keeps that.
+                // A lone lane has got its new credit already, and keeps it.
                 let renewed = credit == 1 && model.len() == 1;
                 model[0].1 = if renewed { weight } else { credit.min(weight) };
             } else if credit > 1 {

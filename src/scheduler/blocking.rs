@@ -10,14 +10,14 @@ use super::stall::Target;
 use super::task_state::Body;
 
 impl<J: Body> Core<J> {
-    /// The task that worker `n` runs is about to sleep until one of these comes.
+    /// The task of worker `n` is about to sleep until one of these comes.
     pub(crate) fn block(&mut self, n: u32, targets: Vec<Target>, waker: &Waker) {
         if !targets.iter().any(|target| self.has_come(target)) {
             self.stalls.block(n, targets, waker);
         }
     }
 
-    /// What the task is called that worker `n` runs, whose local queue is cleared.
+    /// The label of the task of worker `n`, whose local queue is clear.
     pub(super) fn label_on(&self, n: u32) -> Option<Arc<str>> {
         self.running.get(n as usize)?.as_ref()?.label.clone()
     }
@@ -28,7 +28,7 @@ impl<J: Body> Core<J> {
             Target::Release(caller) => self.caller(caller).unfinished() == 0,
             Target::Room(caller, ticket) => !self.caller(caller).capacity.denies(ticket),
             Target::Borrows(ref borrows) => borrows.are_over(),
-            // A task says so itself.
+            // These report it themselves.
             Target::Task(_) | Target::Shutdown => false,
         }
     }
@@ -38,12 +38,12 @@ impl<J: Body> Core<J> {
         if blocked == 0 || blocked < self.workers.busy() as usize {
             return;
         }
-        // The end of a hold is an event, to which the rule is applied, and so is what follows
-        // when the log was told or a future dropped.
+        // The end of a hold is an event, and so is what follows a call of the log or a drop of a
+        // future: the rule is applied then.
         if self.is_held() || self.underway > 0 {
             return;
         }
-        // What is due later, or woken from elsewhere, could go on on another worker.
+        // A delayed task or a woken future could run on another worker.
         let comes = self.clock.is_kept() && !self.clock.is_empty() || self.suspended > 0;
         if comes && self.workers.busy() < self.workers.max() {
             return;

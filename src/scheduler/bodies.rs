@@ -1,13 +1,13 @@
-//! The bodies of tasks that nobody will ask for: when they have run they are kept for others of
-//! their type, which ask the allocator for nothing.
+//! Used bodies of tasks without handles, kept for other tasks of their type, which then need no
+//! allocation.
 //!
-//! Protocol: a worker gathers what it has run, and hands that in with its report. Who takes
-//! in what was posted leaves the bodies at the list, where submitters find them.
+//! Protocol: a worker collects the bodies of the tasks that it has run, and hands them in with its
+//! report. The event that takes in the posted tasks leaves the bodies at their list, where
+//! submitters find them.
 //!
 //! Invariants:
-//! 1. Nobody else has a body that is kept, and nothing of the user's is in it.
-//! 2. In one place there are at most [`MOST`], of at most [`TYPES`] types; large ones are not
-//!    kept.
+//! 1. A kept body has no other owner, and contains nothing of the user's.
+//! 2. One place keeps at most [`MOST`] bodies, of at most [`TYPES`] types, and no large ones.
 
 use std::any::TypeId;
 
@@ -37,7 +37,7 @@ impl Bodies {
         self.len == 0
     }
 
-    /// Keeps one, by invariant 1.
+    /// Keeps a body, for which invariant 1 holds.
     #[inline]
     pub(super) fn put(&mut self, of: TypeId, body: Work) {
         if self.len == MOST {
@@ -50,7 +50,7 @@ impl Bodies {
         }
     }
 
-    /// Those of this type; for a new one the oldest type may go.
+    /// The row of this type. A new type may replace the oldest.
     #[cold]
     fn row(&mut self, of: TypeId) -> &mut Row {
         let at = self.rows.iter().position(|row| row.of == of);
@@ -65,7 +65,7 @@ impl Bodies {
         &mut self.rows[at]
     }
 
-    /// Moves what there is in `more` here, up to the bound.
+    /// Moves all of `more` here, up to the bound.
     pub(super) fn take_in(&mut self, more: &mut Self) {
         if self.len < more.len {
             std::mem::swap(self, more);
@@ -81,7 +81,7 @@ impl Bodies {
         }
     }
 
-    /// So many for tasks of this type, if they are there: the last of these, to be taken.
+    /// The bodies of this type, if there are `many`: the caller must take so many from the end.
     #[inline]
     pub(super) fn take<P: Program>(&mut self, many: usize) -> Option<&mut Vec<Work>> {
         let of = TypeId::of::<DetachedCell<P>>();
@@ -95,14 +95,14 @@ impl Bodies {
     }
 }
 
-/// Tasks that are to be posted together.
+/// Tasks to be posted together.
 pub(super) trait Batch {
     fn len(&self) -> usize;
 
-    /// In bodies that were kept, if these are enough.
+    /// The tasks in kept bodies, if there are enough.
     fn fill(&mut self, kept: &mut Bodies) -> Option<impl ExactSizeIterator<Item = Work>>;
 
-    /// In new ones.
+    /// The tasks in new bodies.
     fn make(&mut self) -> Vec<Work>;
 }
 
@@ -124,7 +124,7 @@ impl<I: ExactSizeIterator<Item = Work>> Batch for TaskBatch<I> {
     }
 }
 
-/// Tasks that nobody will ask for, at least one, until they have their bodies.
+/// At least one task without a handle, which has no body yet.
 pub(super) struct DetachedBatch<I>(pub(super) I);
 
 impl<P: Program, I: ExactSizeIterator<Item = DetachedCell<P>>> Batch for DetachedBatch<I> {

@@ -1,25 +1,25 @@
-//! What tasks borrow from a scope: who still may use it, and who waits until nobody may.
+//! The tokens of a scope: how many tasks may still use borrowed values, and who waits for them.
 
 use std::task::{Context, Poll, Waker};
 
 use crate::sync::Arc;
 use crate::wait::{Guarded, look_twice};
 
-/// What one scope lends.
+/// The tokens of one scope.
 pub(crate) struct Borrows(Guarded<State>);
 
 #[derive(Debug, Default)]
 struct State {
     tokens: usize,
-    /// Of who waits until there is none.
+    /// Of the thread that waits until there is no token.
     waker: Option<Waker>,
     panicked: bool,
 }
 
-/// While it is there, something lent may be used.
+/// While it exists, borrowed values may be used.
 pub(super) struct Token {
     of: Arc<Borrows>,
-    /// If it goes now its task has panicked, and nobody else will tell.
+    /// If it is dropped now, its task has panicked, and nothing else reports that.
     pub(super) panics: bool,
 }
 
@@ -34,12 +34,12 @@ impl Borrows {
         Token { of, panics: false }
     }
 
-    /// Whether nobody has a token. Then nobody can make another, but who has the scope.
+    /// Whether there is no token. Then only the owner of the scope can make another.
     pub(super) fn are_over(&self) -> bool {
         self.0.lock().tokens == 0
     }
 
-    /// Whether a task has panicked, and nobody else tells.
+    /// Whether a task has panicked that nothing else reports.
     pub(super) fn panicked(&self) -> bool {
         self.0.lock().panicked
     }
@@ -58,7 +58,7 @@ impl Borrows {
         })
     }
 
-    /// Nobody waits any more.
+    /// The thread stops waiting.
     pub(super) fn leave(&self) {
         let mut state = self.0.lock();
         let left = state.waker.take();
@@ -84,7 +84,7 @@ impl Drop for Token {
     }
 }
 
-/// The same scope.
+/// By identity.
 impl PartialEq for Borrows {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)

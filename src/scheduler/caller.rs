@@ -91,7 +91,7 @@ pub(crate) struct CallerState {
     pub(super) weight: u32,
     /// The lane of its woken futures; made for the first of them.
     pub(super) woken_lane: Option<LaneKey>,
-    /// Its tasks up to this one are to be cancelled, begun or not.
+    /// Its tasks up to this one are to be cancelled.
     pub(super) cancelled: TaskId,
     pub(super) on_failure: OnFailure,
     /// Tasks of tiers above this one are skipped.

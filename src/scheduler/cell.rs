@@ -1,8 +1,8 @@
-//! A task's body: what is to be run, and its result. That is kept for the task's handle, with
-//! when the task ran; without a handle it is dropped at once.
+//! The body of a task: its program (a function or a future) and its result. The result and the
+//! times of the run are kept for the task's handle; without a handle the result is dropped at once.
 //!
-//! A task ends here before it does in the core: its result is there from then on, and
-//! whoever waits for it is woken when the core has recorded the end.
+//! A task ends here before it ends in the core: its result is there from then on, and its waiter is
+//! woken when the core has recorded the end.
 
 use std::any::{Any, TypeId};
 use std::mem::needs_drop;
@@ -17,56 +17,55 @@ use super::borrows::Borrows;
 use super::outcome::{Ending, Run, Verdict};
 use super::task_state::{Body, Location};
 
-/// What a worker does with a task, whatever its types.
+/// A task's body without its types, as a worker uses it.
 pub(super) trait Job: Body + Any + Send + Sync {
-    /// Runs it until it ends and keeps its result, or until it must be woken to go
-    /// on. Never unwinds.
+    /// Runs the program until it ends, or until it must be woken to go on. Never unwinds.
     fn run(&self, runner: &mut dyn Runner) -> Progress;
 
-    /// The same where nobody else has it.
+    /// The same, for a body that nobody else has.
     fn run_alone(&mut self, runner: &mut dyn Runner) -> Progress;
 
-    /// Drops what was to be run: it ends so without a worker. Who is to be woken for that.
-    /// Never unwinds.
+    /// Drops the program: the task ends without a worker. Returns the waker of its waiter. Never
+    /// unwinds.
     fn end_unrun(&self, ending: Ending, run: Option<Run>) -> Option<Waker>;
 
-    /// Whether it has not begun, and borrows from this scope.
+    /// Whether its program has not begun, and borrows from this scope.
     fn is_of_scope(&self, scope: &Borrows) -> bool;
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Progress {
     /// It must be woken to go on.
     Suspended,
-    /// It ended, and the runner was told.
+    /// It ended, and the runner knows.
     Ended(Ending),
-    /// It ended well: the runner is to be told, and the body, in which nothing of it is left, may
-    /// be used again for tasks of this type.
+    /// It ended as `Ok`, and the runner does not know yet. The body is empty, and may be reused for
+    /// tasks of this type.
     Spent(TypeId),
 }
 
-/// Who runs a task.
+/// Runs a task.
 pub trait Runner {
-    /// It has ended so: where and when it ran.
+    /// The task has ended. Returns where and when it ran.
     fn ended(&mut self, ending: Ending) -> Run;
 
-    /// Who is to be woken for that, once it is known to the scheduler.
+    /// The waker to wake once the scheduler knows of the end.
     fn to_wake(&mut self, waker: Option<Waker>);
 
-    /// When it began: earlier than now if it goes on, says the task.
+    /// When the task began; a future that goes on sets an earlier time.
     fn start(&mut self) -> &mut Duration;
 
-    /// What wakes it if it cannot go on now.
+    /// The waker of the future that is polled.
     fn waker(&mut self) -> Waker;
 }
 
-/// What is to be run: a function, or a future.
+/// The program of a task: a function or a future.
 pub trait Program: Send + Sized + 'static {
-    /// What was handed in.
+    /// The function or future of the user.
     type Given;
 
-    /// What it gives.
+    /// Its result.
     type Ok: Send + 'static;
 
     /// Its error.
@@ -75,13 +74,13 @@ pub trait Program: Send + Sized + 'static {
     /// Whether it may have to be woken to go on.
     const IS_FUTURE: bool;
 
-    /// Of what was handed in.
+    /// Makes a program.
     fn new(given: Self::Given) -> Self;
 
-    /// Runs until it ends, or hands itself back if it must be woken to go on.
+    /// Runs until it ends; gives itself back if it must be woken to go on.
     fn go(self, runner: &mut dyn Runner) -> Result<Result<Self::Ok, Self::Error>, Self>;
 
-    /// What was handed in, if it was never run.
+    /// The user's function or future, of a program that was never run.
     fn back(self) -> Self::Given;
 
     /// Whether it borrows from this scope.
@@ -118,10 +117,10 @@ where
     }
 }
 
-/// A task's result; where and when it ran, if it did.
+/// The result of a task, and where and when it ran, if it did.
 type Final<R, E> = (Verdict<R, E>, Option<Run>);
 
-/// The same, when it has ended; `None` if that was taken before.
+/// The same, once the task has ended; `None` if it was taken before.
 pub(super) type PolledResult<R, E> = Poll<Option<Final<R, E>>>;
 
 /// A body from which a handle takes the result.
@@ -129,9 +128,9 @@ pub(super) trait HasOutcome<R, E>: Send + Sync {
     fn slot(&self) -> &Slot<R, E>;
 }
 
-/// Where a task's result goes.
+/// Where the result of a task goes.
 pub(super) trait ResultSink<P: Program>: Send + Sync + 'static {
-    /// Whether it stays in the body.
+    /// Whether the result stays in the body.
     const STAYS: bool;
 
     fn new() -> Self;
@@ -139,11 +138,11 @@ pub(super) trait ResultSink<P: Program>: Send + Sync + 'static {
     /// The task waits here now.
     fn moved(&self, to: Location);
 
-    /// It has ended: who is to be woken.
+    /// The task has ended. Returns the waker of its waiter.
     fn put(&self, verdict: Verdict<P::Ok, P::Error>, run: Option<Run>) -> Option<Waker>;
 }
 
-/// Nobody will ask for it, nor for where the task waits.
+/// Of a task without a handle: nobody asks for its result, or where it waits.
 impl<P: Program> ResultSink<P> for () {
     const STAYS: bool = false;
 
@@ -157,13 +156,12 @@ impl<P: Program> ResultSink<P> for () {
     }
 }
 
-/// The result, for a handle. The lock is only ever held to move a value: none of the user's
-/// code runs under it.
+/// The result, for a handle. The lock is only held to move values: no user code runs under it.
 pub(super) struct Slot<R, E>(Mutex<SlotState<R, E>>);
 
 struct SlotState<R, E> {
     location: Option<Location>,
-    /// Whoever waits for what it gives.
+    /// Of the handle that waits for the result.
     waker: Option<Waker>,
     result: PolledResult<R, E>,
 }
@@ -192,20 +190,20 @@ impl<P: Program> ResultSink<P> for Slot<P::Ok, P::Error> {
 }
 
 impl<R, E> Slot<R, E> {
-    /// Where the task is to be looked for; `None` as long as it is only posted. To be asked
-    /// under the lock of the state.
+    /// Where the task waits or waited; `None` while it is only posted. Call it under the state's
+    /// lock.
     pub(super) fn location(&self) -> Option<Location> {
         self.0.lock().location
     }
 
-    /// Takes what came of it.
+    /// Takes the result, if it is there.
     #[inline(never)]
     pub(super) fn take(&self) -> PolledResult<R, E> {
         self.0.lock().take()
     }
 
-    /// The same, or leaves a waker for when something has. `None` if there is none to leave:
-    /// `current` was not left before, and `cloned` is empty.
+    /// Takes the result, or leaves a waker. `None` if it has no waker to leave: `cloned` is empty,
+    /// and `current` was not left before.
     pub(super) fn take_or_wait(
         &self,
         current: &Waker,
@@ -215,13 +213,13 @@ impl<R, E> Slot<R, E> {
         let result = state.take();
         let waits = |left: &Waker| left.will_wake(current);
         if result.is_pending() && !state.waker.as_ref().is_some_and(waits) {
-            // What is replaced is dropped by the caller.
+            // The caller drops the old waker.
             *cloned = state.waker.replace(cloned.take()?);
         }
         Some(result)
     }
 
-    /// The one that waits does so no more.
+    /// The handle stops waiting.
     pub(super) fn take_waker(&self) -> Option<Waker> {
         self.0.lock().waker.take()
     }
@@ -242,21 +240,21 @@ impl<R, E> SlotState<R, E> {
     }
 }
 
-/// What is to be run, and where its result goes.
+/// A task's body.
 pub(super) struct TaskCell<P, K> {
     label: Option<Arc<str>>,
-    /// While nobody runs it, and it has not ended. The lock is only ever held to move it.
+    /// There while nobody runs it and it has not ended. The lock is only held to move it.
     program: Mutex<Option<P>>,
     sink: K,
 }
 
-/// Of a task that has a handle.
+/// The body of a task with a handle.
 pub(super) type Cell<P> = TaskCell<P, Slot<<P as Program>::Ok, <P as Program>::Error>>;
 
-/// Of a task that nobody will ask for.
+/// The body of a task without a handle.
 pub(super) type DetachedCell<P> = TaskCell<P, ()>;
 
-/// Larger ones are not used again.
+/// Larger bodies are not reused.
 const LARGEST: usize = 256;
 
 impl<P: Program, K: ResultSink<P>> TaskCell<P, K> {
@@ -269,14 +267,14 @@ impl<P: Program, K: ResultSink<P>> TaskCell<P, K> {
         }
     }
 
-    /// What is to be run, if it does not run and has not ended.
+    /// Takes the program, if it does not run and has not ended.
     pub(super) fn take(&self) -> Option<P> {
         self.program.lock().take()
     }
 }
 
 impl<P: Program> DetachedCell<P> {
-    /// The same in this body, if that is empty, nobody's and of its type, else in a new one.
+    /// Moves into this body, if it is unused and of the same type, else into a new one.
     #[inline]
     pub(super) fn put_into(self, mut body: Option<Arc<dyn Job>>) -> Arc<dyn Job> {
         let any = body.as_mut().and_then(Arc::get_mut);
@@ -344,8 +342,8 @@ impl<P: Program> HasOutcome<P::Ok, P::Error> for Cell<P> {
     }
 }
 
-/// Runs it until it ends; or `put_back` has what must be woken to go on. If `reuse`, its body
-/// may be used again.
+/// Runs a program until it ends; `put_back` gets one that must be woken to go on. With `reuse`, the
+/// body may be reused.
 #[inline]
 fn go<P: Program>(
     program: Option<P>,
@@ -356,7 +354,7 @@ fn go<P: Program>(
 ) -> Progress {
     let program = program.expect("one worker runs it at a time");
     let verdict = match catch_unwind(AssertUnwindSafe(|| program.go(runner))) {
-        // Its end is now, also after the drop of what it gave.
+        // No drop of the result could take time after the end.
         Ok(Ok(Ok(_))) if reuse && !needs_drop::<P::Ok>() => {
             return Progress::Spent(TypeId::of::<DetachedCell<P>>());
         }

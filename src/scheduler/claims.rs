@@ -1,4 +1,4 @@
-//! Tasks that a worker has prefetched: how they leave the line, and go back to it.
+//! Claims: how workers take tasks from the backlog, and how unstarted ones go back.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,9 +13,9 @@ use super::outcome::TaskId;
 use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
-    /// Tasks for a worker, into `to`: at most so many of those that could start now, and those
-    /// that follow one of these in its serial group, `most` in all. How many that could start,
-    /// and how many in all.
+    /// Claims tasks into `to`: at most `turns` that could start now, and those that follow one of
+    /// these in its serial group, at most `most` in all. Returns how many could start, and how many
+    /// there are in all.
     #[inline]
     pub(super) fn prefetch(
         &mut self,
@@ -39,7 +39,7 @@ impl<J: Body> Core<J> {
         (1, 1 + taken)
     }
 
-    /// The next that can start.
+    /// Claims the next task that can start.
     #[inline]
     pub(super) fn claim_one(&mut self) -> Option<Claimed<J>> {
         let mut claim = self.backlog.claim()?;
@@ -53,7 +53,7 @@ impl<J: Body> Core<J> {
         Some(Claimed::One(Some(claim), record))
     }
 
-    /// Those that follow it in its serial group, if it is no future.
+    /// Takes the tasks that follow it in its serial group, if it is no future.
     #[inline]
     fn claim_behind(&mut self, one: &Claimed<J>, most: usize) -> Option<Claimed<J>> {
         let Claimed::One(Some(claim), None) = one else {
@@ -72,8 +72,8 @@ impl<J: Body> Core<J> {
         Some(Claimed::Several(lent)).filter(|lent| lent.len() > 0)
     }
 
-    /// Several that are alone, or of serial groups: at most so many that could start, and at most
-    /// so many in all; and how many could start.
+    /// Claims several tasks without groups, or of serial groups: at most `turns` that could start,
+    /// and at most `most` in all. Also returns how many could start.
     #[inline]
     fn claim_several(&mut self, turns: usize, most: usize) -> Option<(Several<Waiting<J>>, usize)> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
@@ -81,9 +81,9 @@ impl<J: Body> Core<J> {
             let caller = callers.get(by_lane[lane.index() as usize]);
             goes_with(caller.expect("its tasks wait"), first.id(), most)
         };
-        // Whether any of them is one.
+        // Whether there is a future among them.
         let futures = &Cell::new(false);
-        // New ones of a caller and those that were woken: nobody else waits for a turn.
+        // The new tasks of a caller and its woken futures; no other caller waits for a turn.
         let pair = self.backlog.pair();
         let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
         let alone = turns.min(most);
@@ -112,7 +112,7 @@ impl<J: Body> Core<J> {
         Some((several, turns))
     }
 
-    /// A worker has the futures among these.
+    /// Notes that a worker has the futures among these tasks.
     fn futures_taken(&mut self, several: &mut Several<Waiting<J>>) {
         let holds = several.holds();
         for task in several.iter_mut().filter(|task| task.is_future()) {
@@ -123,7 +123,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// A worker has these tasks of one epoch, of which it has had none.
+    /// Notes that a worker has these tasks, which are of one epoch.
     #[inline]
     fn all_taken(&mut self, caller: Key, first: Option<&Waiting<J>>, tasks: usize) {
         let c = self.callers.get_mut(caller).expect("it has tasks");
@@ -132,7 +132,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// What did not start waits again, where it waited before.
+    /// Takes a claim back: unstarted tasks wait again where they waited.
     pub(super) fn unclaim(&mut self, claimed: Claimed<J>) {
         match claimed {
             Claimed::One(None, _) => {}
@@ -163,15 +163,15 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Whether the caller, if it is still there, has work in a lower tier than the open one.
+    /// Whether the caller, if it still exists, has work in a lower tier than the open one.
     pub(super) fn is_undercut(&self, caller: Key) -> bool {
         let caller = self.callers.get(caller);
         caller.is_some_and(|caller| self.backlog.lane(caller.lane).drains())
     }
 }
 
-/// How many may be taken together with this task, and which of the caller's: a synchronize
-/// covers all of them or none, and behind the last that somebody waits for there is none.
+/// How many tasks may be claimed together with this one, and which: either a synchronize covers all
+/// of them or none, and there is none behind the last one that somebody waits for.
 #[inline]
 fn goes_with<J: Body>(
     caller: &CallerState,

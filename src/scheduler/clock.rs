@@ -1,4 +1,4 @@
-//! What is due when, by whose clock, and who keeps the time: see `later`.
+//! The timers of delayed tasks, and what keeps their time: see `later`.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use crate::due::Dates;
 use crate::timers::Timers;
 use crate::wait::WakeBatch;
 
-/// Who keeps the time of tasks that are not due.
+/// What keeps the time of delayed tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TimeKeeper {
-    /// Who drives the core, by the time of each event.
+    /// The driver of the core, by the time of each event.
     Driver,
-    /// The workers, by the same: they rest, so that one of them can.
+    /// A resting worker, by the same clock.
     Workers,
-    /// The embedder, by a clock of its own: a ticker, while there is one, or calls of
-    /// `advance` if these are `told`.
+    /// The user, by a clock of its own: a ticker while there is one, or, if it was `told`, calls of
+    /// `advance`.
     Embedder { told: bool },
 }
 
-/// What is due when, and who keeps the time.
+/// The timers, and what keeps their time.
 #[derive(Debug)]
 pub(super) struct Clock<T> {
     pub(super) timers: Timers<T>,
-    /// The resting worker that sleeps until then at the latest.
+    /// The resting worker that keeps the time, and until when it sleeps.
     keeper: Option<(u32, Duration)>,
-    /// Who waits for an earlier date; tickers.
+    /// The tickers, and the waits for an earlier date.
     pub(super) dates: Dates,
     pub(super) keeps: TimeKeeper,
 }
@@ -44,20 +44,19 @@ impl<T> Clock<T> {
         self.timers.is_empty()
     }
 
-    /// Tells who keeps the time from outside of the next date.
+    /// Tells the waits for an earlier date of the next date.
     #[inline]
     pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
         self.dates
             .update(|| next_told(&self.timers, &self.keeps), wakes);
     }
 
-    /// The next date and those who wait for an earlier one, for who keeps the time from
-    /// outside. There is none if the workers do.
+    /// The next date, and the waits for an earlier one; no date if the workers keep the time.
     pub(super) fn dates(&mut self) -> (Option<Duration>, &mut Dates) {
         (next_told(&self.timers, &self.keeps), &mut self.dates)
     }
 
-    /// The embedder says that it is `now`, and if it has no ticker so that it keeps the time.
+    /// The user says that it is `now`; without a ticker that means that it keeps the time.
     pub(super) fn tell_time(&mut self, now: Duration) {
         if let TimeKeeper::Embedder { told } = &mut self.keeps {
             *told |= !self.dates.is_kept();
@@ -65,7 +64,7 @@ impl<T> Clock<T> {
         }
     }
 
-    /// What time it is for delays, in an event at `event`.
+    /// The time for delays, in an event at `event`.
     pub(super) fn time(&mut self, event: Duration) -> Duration {
         if !matches!(self.keeps, TimeKeeper::Embedder { .. }) {
             return event;
@@ -74,7 +73,7 @@ impl<T> Clock<T> {
         self.timers.now()
     }
 
-    /// Whether what is set will be due by itself, or as the embedder has said.
+    /// Whether something keeps the time.
     pub(super) fn is_kept(&self) -> bool {
         match self.keeps {
             TimeKeeper::Driver | TimeKeeper::Workers => true,
@@ -82,14 +81,14 @@ impl<T> Clock<T> {
         }
     }
 
-    /// No time is told any more.
+    /// The user's calls of `advance` count no more.
     pub(super) fn let_go(&mut self) {
         if let TimeKeeper::Embedder { told } = &mut self.keeps {
             *told = false;
         }
     }
 
-    /// Whether a worker is wanted to keep the time: one, or none.
+    /// How many workers are wanted to keep the time: one or none.
     pub(super) fn wants_keeper(&self) -> u64 {
         let due = self
             .timers
@@ -99,7 +98,7 @@ impl<T> Clock<T> {
         u64::from(unkept)
     }
 
-    /// Worker `n` goes to rest: until when, if it keeps the time.
+    /// Worker `n` goes to rest. Returns until when, if it keeps the time.
     pub(super) fn keep(&mut self, n: u32) -> Option<Duration> {
         let due = self
             .timers
@@ -111,16 +110,11 @@ impl<T> Clock<T> {
         self.is_kept_by(n).then_some(due)
     }
 
-    /// Worker `n` does not rest.
+    /// Worker `n` rests no more.
     pub(super) fn end_rest(&mut self, n: u32) {
         if self.is_kept_by(n) {
             self.keeper = None;
         }
-    }
-
-    /// Whether worker `n` must not leave, since it keeps the time.
-    pub(super) fn keeps(&self, n: u32) -> bool {
-        self.is_kept_by(n) && !self.is_empty()
     }
 
     fn is_kept_by(&self, n: u32) -> bool {

@@ -21,9 +21,8 @@ impl<J: Body> Core<J> {
         self.caller_mut(caller).close_epoch(last)
     }
 
-    /// This caller takes no more tasks, or with `None` the whole scheduler does not. Gives
-    /// a summary once all tasks have ended; of the scheduler an empty one, once all workers
-    /// have left too.
+    /// This caller, or with `None` the scheduler, takes no more tasks. Gives a summary once all
+    /// tasks have ended; for the scheduler an empty one, once all workers have left too.
     pub(crate) fn close(&mut self, of: Option<Key>) -> Option<Summary> {
         let Some(caller) = of else {
             self.closed = true;
@@ -36,7 +35,7 @@ impl<J: Body> Core<J> {
         (c.unfinished() == 0).then(|| c.summary())
     }
 
-    /// Who waits for that.
+    /// The waits for that.
     pub(super) fn end_waiters(&mut self, of: Option<Key>) -> &mut Waiters<()> {
         let Some(caller) = of else {
             return &mut self.shutdown_waiters;
@@ -45,10 +44,9 @@ impl<J: Body> Core<J> {
         c.released_waiters.get_or_insert_default()
     }
 
-    /// What this caller has submitted, or what all have, and has not started is to be
-    /// cancelled. The core is exact. Says up to which task; and whether it made a hold, so that
-    /// no task starts until that is done. For a released caller there is none: none of its tasks
-    /// starts any more.
+    /// Begins to cancel all unstarted tasks of this caller, or of all; the core must be exact.
+    /// Returns the last task to be cancelled, and whether it made a hold, by which no task starts
+    /// until the end. For a released caller it makes none, since none of its tasks starts any more.
     pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
         let last = self.last;
         let cancelled = match of {
@@ -56,12 +54,8 @@ impl<J: Body> Core<J> {
             None => &mut self.cancelled,
         };
         *cancelled = last;
-        let running = &self.running;
-        let runs = |n: u32, task| {
-            let running = running.get(n as usize).and_then(Option::as_ref);
-            running.is_some_and(|running| running.tag.id == task)
-        };
-        self.tokens.cancel_all(last, of, runs);
+        // Futures that await have their tokens set when they are cancelled.
+        self.tell_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
         let released = of.filter(|&caller| self.caller(caller).released);
         match released {
             Some(caller) => {
@@ -73,19 +67,18 @@ impl<J: Body> Core<J> {
         (last, released.is_none())
     }
 
-    /// That is done, and it made a hold.
+    /// Ends a cancel that made a hold.
     pub(crate) fn end_cancel(&mut self) {
         self.cancels -= 1;
     }
 
-    /// The scheduler itself is gone. Holds that were forgotten end with it, and so does what
-    /// waits for time to be told.
+    /// The scheduler itself is gone: forgotten holds end, and calls of `advance` count no more.
     pub(super) fn let_go(&mut self) {
         (self.dropped, self.holds) = (true, 0);
         self.clock.let_go();
     }
 
-    /// Cancels what waits in groups that nobody can let go on, now that the scheduler is gone.
+    /// Cancels the tasks of paused groups that nobody can resume, now that the scheduler is gone.
     pub(super) fn cancel_all_paused(&mut self, now: Duration) {
         let lanes = self.callers.iter().map(|(_, c)| c.lane);
         let groups: Vec<_> = lanes
@@ -96,8 +89,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels what waits in this group, if it is paused and nobody is left who could change
-    /// that: the scheduler is gone, and all handles of the group.
+    /// Cancels the waiting tasks of a group if it is paused and nobody can resume it: the scheduler
+    /// and all handles of the group are gone.
     pub(super) fn cancel_paused(&mut self, group: GroupKey, now: Duration) {
         let pins = self.backlog.pins_of_paused(group);
         let Some(pins) = pins.filter(|_| self.dropped) else {
@@ -120,8 +113,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels what has not begun of a caller whose last handle is gone, if its cap is 0, which
-    /// nobody can change any more.
+    /// Cancels the unbegun tasks of a caller without handles, if its cap is 0: nobody can change
+    /// that any more.
     pub(super) fn cancel_capped(&mut self, caller: Key, now: Duration) {
         let lane = self.caller(caller).lane;
         if self.backlog.lane(lane).cap == Limit::AtMost(0) {
@@ -129,8 +122,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels what has not begun, if the scheduler is gone and no worker could be started:
-    /// there may be no event at which another is.
+    /// Cancels all unbegun tasks if the scheduler is gone and no worker could be started: there may
+    /// be no event at which another is started.
     pub(super) fn cancel_unserved(&mut self, now: Duration) {
         if self.dropped && !self.has_workers() {
             self.cancel_unbegun(None, now);

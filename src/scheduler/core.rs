@@ -1,20 +1,17 @@
-//! All that a scheduler decides, as plain data driven by events.
+//! All decisions of a scheduler, as plain data driven by events.
 //!
-//! No locks, threads or clocks: the time is an argument. The scheduler drives
-//! it under one mutex, the simulator in virtual time, so both decide alike.
+//! It has no locks, threads or clocks; the time is an argument. The scheduler drives it under one
+//! mutex, the simulator in virtual time, so both decide alike.
 //!
-//! Protocol: one event (a submission, a claim, an ending, a setting), then
-//! [`Core::decide`] until it has nothing more to say; then the owner, its lock
-//! released, does what is left [to do](Todo).
+//! Protocol: one event (a submission, a claim, an ending, a setting); then [`Core::decide`] until
+//! it returns true; then the owner, after its lock, does what is left [to do](Todo).
 //!
 //! Invariants:
-//! 1. A task that waits is in the backlog, with its timer, or with its entry if it is a
-//!    future; one that a worker has is nowhere here, but that it is counted. Each has
-//!    exactly one ending.
-//! 2. Nothing is left of a task after its ending, and of a caller whose handle is gone,
-//!    after its last task's.
+//! 1. A waiting task is in the backlog, with its timer, or, if it is a future, with its entry. A
+//!    task that a worker has is only counted here. Each task has exactly one ending.
+//! 2. Nothing is left of a task after its ending, nor of a caller without handles after the ending
+//!    of its last task.
 
-use std::collections::BTreeSet;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -36,15 +33,15 @@ use super::outcome::TaskId;
 use super::stall::Stalls;
 use super::summary::Summary;
 use super::task_state::{Body, Ended, FutureState, Later, Running, Waiting, of_worker};
-use super::tokens::Tokens;
+use super::tokens::CancelToken;
 
 /// How a caller or a scheduler ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum How {
-    /// What waits is still done.
+    /// Waiting tasks are still done.
     #[default]
     Drain,
-    /// What waits is cancelled; what runs ends.
+    /// Waiting tasks are cancelled; running ones end.
     Cancel,
 }
 
@@ -54,57 +51,56 @@ says!(How {
 });
 
 pub(crate) struct Core<J> {
-    /// Tells its names from those of others.
+    /// Tells its ids from those of other schedulers.
     pub(crate) number: u64,
     pub(crate) backlog: Backlog<Waiting<J>>,
     pub(super) callers: Slab<CallerState>,
-    /// By lane: whose it is.
+    /// By lane: its caller.
     pub(super) by_lane: Vec<Key>,
     pub(super) futures: Slab<FutureState<J>>,
     /// By worker; out of date while there are local queues.
     pub(super) running: Vec<Option<Running>>,
-    /// Tasks that workers have and that are cancelled.
-    pub(super) told_to_end: BTreeSet<TaskId>,
-    pub(super) tokens: Tokens,
+    /// By worker: the last of its tasks that had a token, but for futures.
+    pub(super) tokens: Vec<(TaskId, CancelToken)>,
     pub(crate) workers: Workers,
     idle_wakers: Vec<Option<Waker>>,
     pub(crate) last: TaskId,
     pub(super) unfinished: u64,
-    /// How many have ended how; the number of tasks in it counts for nothing.
+    /// How the tasks have ended so far; its field `tasks` is not used.
     pub(super) ended_so_far: Summary,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
-    /// Tasks that the owner tells the log of or drops: each is placed, or counted, in an event
-    /// that follows.
+    /// Tasks of which the owner tells the log, or which it drops: each is placed or counted in a
+    /// later event.
     pub(super) underway: u64,
     pub(super) closed: bool,
-    /// The last of all tasks that are to be cancelled, those too that have begun.
+    /// The last of all tasks that are to be cancelled.
     pub(super) cancelled: TaskId,
-    /// While there are any, no task starts or goes on.
+    /// While there is one, no task starts or goes on.
     pub(super) holds: u32,
-    /// As many cancel what waits: the same.
+    /// How many calls are cancelling tasks; the same holds meanwhile.
     pub(super) cancels: u32,
-    /// The scheduler itself is gone: nobody holds tasks, or finds a group by its name.
+    /// The scheduler itself is gone: nobody can hold tasks or find a group by its id.
     pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
     pub(crate) todo: Todo<J>,
-    /// Somebody waits for nothing but tasks that workers have, or for room.
+    /// Somebody waits only for claimed tasks, or for room.
     pub(super) pressing: bool,
-    /// Rows are made for the log.
+    /// There is a log: records are made.
     pub(super) rows: bool,
     pub(super) clock: Clock<Later<J>>,
 }
 
-/// What is left to the owner, its lock released.
+/// What the owner does after its lock.
 pub(crate) struct Todo<J> {
-    /// Workers to be started.
+    /// Workers to start.
     pub(crate) to_start: Vec<u32>,
-    /// Tasks that ended without running, to be logged and dropped.
+    /// Tasks that ended unrun, to be logged and dropped.
     pub(crate) ended: Vec<Ended<J>>,
-    /// Capacities with new room that somebody waits for, to be served.
+    /// Capacities with new room for waiters, to be served.
     pub(super) freed: Vec<Arc<Capacity>>,
 }
 
@@ -127,8 +123,7 @@ impl<J: Body> Core<J> {
             by_lane: Vec::new(),
             futures: Slab::new(),
             running: Vec::new(),
-            told_to_end: BTreeSet::new(),
-            tokens: Tokens::default(),
+            tokens: Vec::new(),
             workers: Workers::new(workers)?,
             idle_wakers: Vec::new(),
             last: TaskId(0),
@@ -167,7 +162,7 @@ impl<J: Body> Core<J> {
         Ok(caller)
     }
 
-    /// A lane is this caller's.
+    /// Notes the caller of a lane.
     pub(super) fn set_caller_of(&mut self, lane: LaneKey, caller: Key) {
         let index = lane.index() as usize;
         let len = self.by_lane.len().max(index + 1);
@@ -175,14 +170,13 @@ impl<J: Body> Core<J> {
         self.by_lane[index] = caller;
     }
 
-    /// Whose lane that is.
+    /// The caller of a lane.
     #[inline]
     pub(super) fn caller_of(&self, lane: LaneKey) -> Key {
         self.by_lane[lane.index() as usize]
     }
 
-    /// All handles of the caller are gone: it takes no more, and is forgotten with its last
-    /// task.
+    /// All handles of the caller are gone: it takes no more tasks, and goes with its last one.
     pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
         let c = self.caller_mut(caller);
         c.has_handles = false;
@@ -211,12 +205,12 @@ impl<J: Body> Core<J> {
         GroupId { scheduler, key }
     }
 
-    /// What is called so here; it may be gone.
+    /// The key of this id, if it is of this scheduler; the group may be gone.
     pub(crate) fn key_of(&self, id: GroupId) -> Option<GroupKey> {
         (id.scheduler == self.number).then_some(id.key)
     }
 
-    /// One owner more of a group of this scheduler: its caller, who is still there.
+    /// Adds a pin to a group. Returns its caller, which still exists.
     pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
         let group = self.key_of(id);
         let lane = group.and_then(|group| self.backlog.lane_of(group));
@@ -229,17 +223,16 @@ impl<J: Body> Core<J> {
 
     // Workers.
 
-    /// Worker `n` looks for work, having rested, arrived or finished: whether it may have any.
+    /// Worker `n` looks for work. Returns whether it may take a task.
     pub(super) fn look(&mut self, n: u32) -> bool {
         self.clock.end_rest(n);
         self.workers.look(n) && !self.is_held()
     }
 
-    /// Worker `n` rests until it is woken; gives back its last waker.
-    #[must_use]
-    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) -> Option<Waker> {
+    /// Worker `n` rests until its parker is woken.
+    pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) {
         self.workers.rest(n);
-        std::mem::replace(of_worker(&mut self.idle_wakers, n), waker)
+        *of_worker(&mut self.idle_wakers, n) = waker;
     }
 
     /// Worker `n` leaves.
@@ -255,25 +248,24 @@ impl<J: Body> Core<J> {
         self.start_error = Some(String::from("the worker was dropped unrun"));
     }
 
-    /// Whether there is any worker, or one on its way.
+    /// Whether there is a worker, or one is starting.
     pub(crate) fn has_workers(&self) -> bool {
         self.workers.live() > 0
     }
 
-    /// Which worker to start or wake next, if more are needed.
+    /// The worker to start or wake next, if more are needed.
     #[inline]
     pub(crate) fn next_action(&mut self) -> Option<Action> {
         if !self.workers.may_act() {
             return None;
         }
-        // One more than are coming is all that need be known.
+        // It need not count further than one more than are coming.
         let enough = u64::from(self.workers.coming()) + 1;
         let wanted = self.startable(enough) + self.clock.wants_keeper();
         self.workers.next_action(wanted)
     }
 
-    /// How many tasks could start now, were there workers; counts no further
-    /// than `most`.
+    /// How many tasks could start now if there were workers, up to `most`.
     pub(super) fn startable(&self, most: u64) -> u64 {
         match self.is_held() {
             true => 0,
@@ -281,8 +273,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Once nothing more will come, who finds nothing leaves. What is on its way to its place
-    /// may be a task with a delay.
+    /// If no more work will come, workers that find none leave. An announced task may still have a
+    /// delay.
     #[inline]
     pub(super) fn close_workers(&mut self) {
         if self.closed && self.underway == 0 && self.clock.is_empty() {
@@ -290,36 +282,29 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// A task that a worker has is to end as soon as it can.
-    pub fn tell_to_end(&mut self, task: TaskId) {
-        self.told_to_end.insert(task);
-        self.tokens.cancel(task);
-    }
-
-    /// Whether there is something to do for a worker that comes.
+    /// Whether there is work for one more worker.
     pub(super) fn calls_for_workers(&self) -> bool {
         self.startable(1) + self.clock.wants_keeper() > 0
     }
 
-    /// Whether somebody wants no task to start.
+    /// Whether no task may start.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.holds + self.cancels > 0
     }
 
-    /// No task starts until the matching `unhold`.
+    /// Begins a hold.
     pub(crate) fn hold(&mut self) {
         self.holds += 1;
     }
 
-    /// Ends one `hold`, if there is any.
+    /// Ends a hold, if there is one.
     pub(crate) fn unhold(&mut self) {
         self.holds = self.holds.saturating_sub(1);
     }
 
-    /// Ends an event: starts or wakes the workers that the eligible work needs,
-    /// completes a shutdown, and resolves a stall. False if the batch is full:
-    /// fire it and call again.
+    /// Ends an event: starts or wakes the workers that the eligible work needs, completes a
+    /// shutdown, and resolves a stall. False if the batch is full: fire it and call again.
     #[inline]
     pub(crate) fn decide(&mut self, wakes: &mut WakeBatch) -> bool {
         self.clock.tell(wakes);
@@ -343,8 +328,8 @@ impl<J: Body> Core<J> {
         true
     }
 
-    /// [`decide`](Self::decide) after a worker could not be started: it is not
-    /// requested again before the next event, but one that rests is woken.
+    /// [`decide`](Self::decide) after a failed start: no worker is started before the next event,
+    /// but a resting one is woken.
     pub(crate) fn decide_failed(&mut self, wakes: &mut WakeBatch) {
         while self.workers.idle() > 0
             && let Some(Action::Wake(n)) = self.next_action()

@@ -118,7 +118,7 @@ fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
         if last.as_ref().is_none_or(|&(task, _)| task != tag.id) {
             let worker = WORKER.with(|worker| worker.borrow().clone());
             let (shared, n) = worker?;
-            *last = Some((tag.id, shared.state.lock().core.token(&tag, n)));
+            *last = Some((tag.id, shared.state.lock().core.token(tag, n).clone()));
         }
         last.as_ref().map(|(_, token)| f(token))
     })

@@ -1,4 +1,4 @@
-//! How the core records that tasks have ended.
+//! How the core records endings.
 
 use std::time::Duration;
 
@@ -13,10 +13,9 @@ use super::stall::Target;
 use super::task_state::{Body, Tag};
 
 impl<J: Body> Core<J> {
-    /// A running task ended; its worker looks for the next. If that skips other
-    /// tasks of its caller they are skipped here, under the same lock, before a
-    /// higher tier can start: as many steps as [`each_waiting`](Self::each_waiting), for a
-    /// failure in a lower tier than any before.
+    /// A running task ended; its worker looks for the next one. If its failure skips other tasks of
+    /// its caller, they are skipped here, before a higher tier can start: as many steps as
+    /// [`each_waiting`](Self::each_waiting), for a failure in a lower tier than any before.
     pub(crate) fn finish(
         &mut self,
         n: u32,
@@ -30,8 +29,8 @@ impl<J: Body> Core<J> {
         self.end(tag, (1, tag.frees().as_slice()), ending, now, wakes);
     }
 
-    /// A running task ended, whatever its worker does now, or so many of one claim that ended
-    /// well. These groups are `free` after that.
+    /// A running task ended, or several of one claim ended as `Ok`. The groups of `free` are free
+    /// after that. Says nothing about the worker.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -41,14 +40,14 @@ impl<J: Body> Core<J> {
         now: Duration,
         wakes: &mut WakeBatch,
     ) {
-        // What is known of one by its number was known before it joined others.
+        // Nobody is blocked for a task that joined others.
         if tasks == 1 {
-            self.forget(tag.id);
+            self.stalls.ended(Target::Task(tag.id));
         }
         let mut holds = tag.holds;
         let gone = tag.future.and_then(|future| self.futures.remove(future));
         if let Some(begun) = gone.filter(|gone| gone.begun.is_some()) {
-            // Its turn in the line of those that were woken.
+            // Its turn in the lane of woken futures.
             self.backlog.finish(holds);
             holds = begun.tag.holds;
         }
@@ -56,7 +55,7 @@ impl<J: Body> Core<J> {
         match group {
             _ if tag.future.is_some() => self.backlog.finish(holds),
             None => self.backlog.complete_alone(lane, tier, tasks),
-            // The next has taken it over.
+            // The next task has taken over its unit.
             Some(_) if free.is_empty() => {}
             Some(_) => self.backlog.complete_each(lane, tier, free),
         }
@@ -67,7 +66,7 @@ impl<J: Body> Core<J> {
         self.count(caller, tag.id, Some(ending), tasks, wakes);
     }
 
-    /// A task that ended without a worker was told, and what it was to run is gone.
+    /// A task that ended without a worker was logged, and its program was dropped.
     pub(crate) fn dropped(&mut self, tag: Tag, ending: Ending, wakes: &mut WakeBatch) {
         self.underway -= 1;
         let future = tag.future.and_then(|future| self.futures.remove(future));
@@ -75,24 +74,12 @@ impl<J: Body> Core<J> {
             self.suspended -= 1;
             self.backlog.finish(tag.holds);
         }
-        self.forget(tag.id);
+        self.stalls.ended(Target::Task(tag.id));
         let caller = self.caller_of(tag.holds.lane);
         self.count(caller, tag.id, Some(ending), 1, wakes);
     }
 
-    /// A task has ended: what was known of it by its number.
-    #[inline]
-    fn forget(&mut self, id: TaskId) {
-        if !self.told_to_end.is_empty() {
-            self.told_to_end.remove(&id);
-        }
-        if !self.tokens.is_empty() {
-            self.tokens.end(id);
-        }
-        self.stalls.ended(Target::Task(id));
-    }
-
-    /// Counts endings in the caller's state, up to this task, and wakes who waits for them.
+    /// Counts endings in the caller's state, of the epoch of this task, and wakes their waiters.
     #[inline]
     pub(super) fn count(
         &mut self,
@@ -107,7 +94,7 @@ impl<J: Body> Core<J> {
             self.ended_so_far.count(id, how, tasks);
         }
         let c = self.callers.get_mut(caller).expect(HELD);
-        // There before anybody is told; who waits for it is served after the lock.
+        // There is room before anybody knows of the end; waiters for it are served after the lock.
         if how.is_some() && c.capacity.put(tasks as usize) {
             self.todo.freed.push(Arc::clone(&c.capacity));
         }
@@ -116,7 +103,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The caller has ended what a synchronize covers, or all that it had.
+    /// All tasks that a synchronize covers have ended, or all of the caller.
     #[cold]
     fn end_epoch(&mut self, caller: Key, wakes: &mut WakeBatch) {
         let c = self.callers.get_mut(caller).expect(HELD);

@@ -1,25 +1,22 @@
-//! Tasks that do not start before a given time, and who keeps the time.
+//! Delayed tasks, and the worker that keeps the time for them.
 //!
-//! Until it is due such a task is absent: it stands with its timer, has a pin on the
-//! group that it is for, and is in no line. Its caller counts it like any other, so
-//! that a synchronize, a release and a shutdown wait for it.
+//! Until it is due, a delayed task is kept with its timer. It pins its group, and is in no ready
+//! queue. Its caller counts it like any other task, so a synchronize, a release and a shutdown wait
+//! for it.
 //!
-//! Protocol: every event begins with [`advance`](Core::advance), by which what is
-//! due arrives like a new submission. So that there is an event when the next one
-//! is due, one resting worker is the keeper: it sleeps until then and no longer,
-//! and claims. If there is none, one is requested as for work.
+//! Protocol: every event begins with [`advance`](Core::advance), by which due tasks arrive like new
+//! submissions. So that there is an event at the next date, one resting worker is the *keeper*: it
+//! sleeps until then, and claims. If no worker rests, one is requested as for work.
 //!
-//! On a pool no worker rests. There the embedder keeps the time, by a clock of its own,
-//! which says what is due: see [`Clock`](super::clock::Clock). A task with a delay is
-//! admitted only while somebody keeps it.
+//! On a pool no worker rests. There the user keeps the time by another clock: see
+//! [`Clock`](super::clock::Clock). A delayed task is admitted only while something keeps the time.
 //!
 //! Invariants:
-//! 1. While something is in `timers`, and the workers are the scheduler's own: the
-//!    keeper sleeps until that is due at the latest, or a worker is on its way to
-//!    become the keeper, or as many workers as there may be are busy, each of which
-//!    looks when it is done, or none could be started.
-//! 2. Workers are told to leave for good only when nothing is in `timers`.
-//! 3. Nothing stays in `timers` of a scheduler that is closed and whose time nobody keeps.
+//! 1. While there is a timer, and the workers are threads of the scheduler: the keeper sleeps until
+//!    the next date at most; or a worker is coming that will be the keeper; or the maximum of
+//!    workers is busy, each of which looks when it is done; or none could be started.
+//! 2. Workers leave for good only when there is no timer.
+//! 3. A closed scheduler whose time nothing keeps has no timer.
 
 use std::time::Duration;
 
@@ -30,7 +27,7 @@ use super::core::Core;
 use super::task_state::{Body, Later, Location, Placing, Waiting};
 
 impl<J: Body> Core<J> {
-    /// A new task is not due.
+    /// Keeps a new task that is not due.
     pub(super) fn put_off(
         &mut self,
         caller: Key,
@@ -51,19 +48,19 @@ impl<J: Body> Core<J> {
         let later = self.clock.timers.get_mut(timer);
         later.into_iter().for_each(|later| later.task.moved(at));
         self.arrived(caller, tier, at, now);
-        // It was admitted before, and announced to a log.
+        // It was admitted before that, and announced to a log.
         if self.is_abandoned() {
             self.cancel(at, now);
         }
         at
     }
 
-    /// Whether what is not due will never be.
+    /// Whether delayed tasks will never be due.
     pub(super) fn is_abandoned(&self) -> bool {
         self.closed && !self.clock.is_empty() && !self.clock.is_kept()
     }
 
-    /// Cancels what will never be due, up to a full batch. Whether there is more.
+    /// Cancels up to a full batch of tasks that will never be due. Returns whether there are more.
     pub(super) fn cancel_abandoned(&mut self, now: Duration) -> bool {
         for _ in 0..WakeBatch::BOUND {
             let first = self.clock.timers.first().filter(|_| self.is_abandoned());
@@ -75,7 +72,7 @@ impl<J: Body> Core<J> {
         true
     }
 
-    /// It is `now`: what is due arrives. Whether some of it undercuts its caller's open tier.
+    /// It is `now`: due tasks arrive. Returns whether one is below its caller's open tier.
     pub(crate) fn advance(&mut self, now: Duration) -> bool {
         let mut undercuts = false;
         let time = self.clock.time(now);
@@ -86,8 +83,8 @@ impl<J: Body> Core<J> {
                 task,
                 placing,
             } = later;
-            // If its group's last task is in a higher tier it follows it there, where it would
-            // otherwise wait for itself.
+            // If its group's last task is in a higher tier, it goes there: otherwise it would wait
+            // for itself.
             self.arrive(caller, task, placing, now);
             let pinned = placing.group.into_iter();
             pinned.for_each(|group| self.backlog.unpin(group));
@@ -96,7 +93,7 @@ impl<J: Body> Core<J> {
         undercuts
     }
 
-    /// When the next task is due that is not yet.
+    /// When the next delayed task is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.clock.timers.next()
     }

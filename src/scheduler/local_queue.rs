@@ -1,9 +1,8 @@
-//! What one worker has claimed: tasks that have run, the one that runs, and those that wait
-//! to.
+//! The local queue of a worker: the tasks of its claim that have run, the one that runs, and those
+//! that wait.
 //!
-//! State: two rows and the one between them, in the order in which they run. The worker
-//! alone starts them; whoever holds the lock of the state may take them all away. The worker
-//! finds out when it asks for the next.
+//! Only the worker starts tasks of it. A thread that holds the state's lock may take all of them
+//! away; the worker finds out when it asks for the next.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,13 +17,13 @@ use super::task_state::{Body, Claimed, Next, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
-/// A task that has run, or several of one claim that ended well one after the other: the core
-/// does not know it yet.
+/// What the core does not know yet: a task that has run, or several of one claim that ended as `Ok`
+/// one after the other.
 pub(super) struct Report {
-    /// That of the first.
+    /// Of the first task.
     pub(super) tag: Tag,
     pub(super) tasks: u32,
-    /// How many groups are [free](Local::groups) since.
+    /// How many groups became [free](Local::groups).
     pub(super) groups: u32,
     pub(super) result: RunResult,
     pub(super) start: Duration,
@@ -32,7 +31,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// One task, that is to begin.
+    /// Of one task, which is about to begin.
     #[inline]
     pub(super) fn new(tag: Tag, start: Duration) -> Self {
         Self {
@@ -45,22 +44,22 @@ impl Report {
         }
     }
 
-    /// Whether others may be counted with it.
+    /// Whether other tasks may be counted with it.
     #[inline]
     fn is_plain(&self) -> bool {
         self.tag.future.is_none() && matches!(self.result, RunResult::Ended(Ending::Ok))
     }
 }
 
-/// How that went.
+/// The result of a run.
 pub(super) enum RunResult {
     Ended(Ending),
-    /// It is a future that is not ready, and may have woken itself.
+    /// The future is pending; true if it woke itself.
     Suspended(Work, bool),
 }
 
 impl RunResult {
-    /// Failures may skip tasks: they are told at once.
+    /// Whether the task failed: that is reported at once, since it may skip other tasks.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         matches!(self, Self::Ended(ending) if ending.is_failure())
@@ -69,18 +68,18 @@ impl RunResult {
 
 #[derive(Default)]
 pub(super) struct Local {
-    /// What has run.
+    /// The tasks that have run.
     pub(super) past: Vec<Report>,
-    /// The task that runs is of the same claim as the last of these, and that is plain.
+    /// The running task is of the same claim as the last of `past`, which is plain.
     joins: bool,
-    /// The groups that are free since, in the order of `past`.
+    /// The groups that became free, in the order of `past`.
     pub(super) groups: Vec<GroupKey>,
     /// The task that started last.
     pub(super) running: Option<Running>,
     pub(super) waiting: VecDeque<Claimed<Work>>,
 }
 
-/// The rows, behind their lock.
+/// A local queue behind its lock.
 pub(super) struct LocalQueue(Mutex<Local>);
 
 impl Default for LocalQueue {
@@ -94,8 +93,8 @@ impl LocalQueue {
         self.0.lock()
     }
 
-    /// The worker's next task, if it has one, as [there](Local::go_on). The moment between the
-    /// two is the worker's own.
+    /// The worker's next task, if there is one: see [`Local::go_on`]. It starts when the last one
+    /// ended.
     #[inline]
     pub(super) fn next(&self, ran: &mut Report) -> Option<ToRun> {
         if ran.result.has_failed() {
@@ -110,11 +109,11 @@ impl LocalQueue {
     }
 }
 
-/// What is to be run, with its row if there is a log.
+/// A task to run, with its record if there is a log.
 type ToRun = (Work, Option<Box<Record>>);
 
 impl Local {
-    /// The next of those that wait.
+    /// Takes the next waiting task.
     #[inline(always)]
     fn pop(&mut self) -> Option<Next<Work>> {
         let first = self.waiting.front_mut()?;
@@ -125,15 +124,15 @@ impl Local {
         next
     }
 
-    /// Nothing has run: the first of those that wait starts `now`.
+    /// Nothing has run yet: the first waiting task starts `now`.
     pub(super) fn begin(&mut self, now: Duration) -> Option<Started<Work>> {
         let started = Started::new(self.pop()?, now);
         self.running = Some(started.running());
         Some(started)
     }
 
-    /// What has run stays here. The worker's next task, if it has one: `ran` is of that then,
-    /// which starts `now`.
+    /// Notes what has run, and takes the worker's next task, if there is one. `ran` is then the
+    /// report of that task, which starts `now`.
     #[inline]
     pub(super) fn go_on(&mut self, ran: &mut Report, now: Duration) -> Option<ToRun> {
         if let Some(job) = self.go_on_plainly(ran, now) {
@@ -159,7 +158,7 @@ impl Local {
         Some((task.job, record))
     }
 
-    /// The same where the next differs from what has run by its number only, or its group.
+    /// The same, if the next task differs from the last one only by its number or its group.
     #[inline(always)]
     fn go_on_plainly(&mut self, ran: &mut Report, now: Duration) -> Option<Work> {
         let running = self.running.as_mut()?;
@@ -186,7 +185,7 @@ impl Local {
         Some(task.job)
     }
 
-    /// What has run stays here; the next joins it, or even takes over what it held.
+    /// Notes what has run. The next task may join its report, or even take over its units.
     #[inline(always)]
     fn note(&mut self, ran: &mut Report, joins: bool, takes_over: bool) {
         let is_plain = ran.is_plain();

@@ -16,8 +16,9 @@ use super::outcome::{Ending, Run, TaskId};
 
 /// Is told of the tasks of a scheduler; see [`Builder::log`](super::Builder::log).
 ///
-/// Implemented for closures, and for senders of the crate `crossbeam-channel` (version 0.5): of
-/// events, or of [records](Record), which are sent for endings alone.
+/// Implemented for closures that take an event and return nothing, for which no event is lost; and
+/// for senders of the crate `crossbeam-channel` (version 0.5): of events, or of [records](Record),
+/// which are sent for endings alone.
 pub trait Log: Send + Sync {
     /// Takes an event. False if the event is lost; the [status](super::Status::log_lost) counts
     /// lost events and panics.

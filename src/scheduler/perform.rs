@@ -1,4 +1,4 @@
-//! A task while a worker runs it, and what wakes it if that is a future.
+//! Running a task, and the waker of a future.
 
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -19,20 +19,20 @@ use super::state::Taken;
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
 pub(super) struct RunnerState {
-    /// Whoever is to be woken for its last task, once that is noted.
+    /// The waiter of its last task, to be woken once the end is noted.
     pub(super) to_wake: Option<Waker>,
-    /// The last waker that it made.
+    /// The last waker that it made, to be reused.
     last_waker: Option<WakeArc<TaskWaker>>,
-    /// Nobody looked at the clock when its last task ended.
+    /// The clock was not read when its last task ended.
     pub(super) late: bool,
-    /// How many tasks it has run since it claimed last.
+    /// How many tasks it has run since its last claim.
     pub(super) ran: u32,
-    /// Bodies that may be used again.
+    /// Bodies to be reused.
     pub(super) bodies: Bodies,
 }
 
 impl RunnerState {
-    /// The end of the last task is noted.
+    /// The end of the last task is noted: wakes its waiter.
     #[inline]
     pub(super) fn tell(&mut self) {
         if let Some(waker) = self.to_wake.take() {
@@ -41,12 +41,11 @@ impl RunnerState {
     }
 }
 
-/// Runs a task, and those that wait in the worker's queue, and logs them. Who is told
-/// of the end of one, once it is in the core, finds its row. What the last of them came to:
-/// one that failed, for failures may skip those that wait; or there is none behind it.
+/// Runs a task, and then those in the worker's local queue, and logs them. The log has a task's
+/// record before the core knows its end. Returns the report of the last task: the one that failed,
+/// since a failure may skip waiting tasks; or the one with none behind it.
 ///
-/// If nobody has a task's handle and nobody keeps a log, nobody wants to know when
-/// it ran: then no clock is read, and it ends when it started.
+/// For a task without a handle and without a log no clock is read: its end is its start.
 #[inline]
 pub(super) fn perform(
     shared: &Arc<Shared>,
@@ -82,13 +81,13 @@ struct Performance<'a> {
     n: u32,
     record: Option<Box<Record>>,
     timed: bool,
-    /// What comes of it.
+    /// The report so far.
     ran: Report,
     kept: &'a mut RunnerState,
 }
 
 impl Performance<'_> {
-    /// Runs one: what came of it is in `ran`, where nothing has come of any yet.
+    /// Runs one task, and writes its result to `ran`.
     #[inline]
     fn perform(&mut self, mut job: Work) {
         let tag = self.ran.tag;
@@ -112,8 +111,8 @@ impl Performance<'_> {
                 self.kept.bodies.put(of, job);
             }
             Progress::Ended(ending) => {
-                // What nobody asks for goes here, while the task is not reported: where
-                // that waits for its scheduler, this task waits.
+                // A result without a handle is dropped here, before the task is reported: if the
+                // drop waits for the scheduler, this task waits.
                 as_task(tag, || drop_quietly(job));
                 self.ran.result = RunResult::Ended(ending);
             }
@@ -151,7 +150,7 @@ impl Performance<'_> {
 impl Runner for Performance<'_> {
     #[inline]
     fn ended(&mut self, ending: Ending) -> Run {
-        // A failure may skip others, which end now.
+        // A failure may skip other tasks, which end at the same time.
         if self.timed || ending.is_failure() {
             self.ran.end = self.shared.origin.elapsed();
         }
@@ -177,7 +176,7 @@ impl Runner for Performance<'_> {
 
     fn waker(&mut self) -> Waker {
         let future = self.ran.tag.future.expect("only futures are woken");
-        // The last one, if nobody has kept it.
+        // Reuses the last waker if nobody keeps it.
         let mut waker = self.kept.last_waker.take();
         match waker.as_mut().and_then(WakeArc::get_mut) {
             Some(last) => last.future = future,
@@ -191,7 +190,7 @@ impl Runner for Performance<'_> {
     }
 }
 
-/// What a future's waker is made of.
+/// Wakes a future.
 pub(super) struct TaskWaker {
     shared: Arc<Shared>,
     future: Key,

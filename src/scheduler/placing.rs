@@ -1,4 +1,4 @@
-//! How the core takes a task, and takes it back.
+//! How a task enters the core, and how it is taken back.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::reject::Reason;
 use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
 
 impl<J: Body> Core<J> {
-    /// Whether tasks are taken for this place. What refuses one refuses all.
+    /// Whether tasks are accepted for this place: all of a batch, or none.
     pub(crate) fn admits(&self, caller: Key, placing: &Placing) -> Result<(), Reason> {
         let c = self.caller(caller);
         if self.closed || c.released {
@@ -27,7 +27,7 @@ impl<J: Body> Core<J> {
         if self.backlog.lane_of(group) != Some(c.lane) {
             return Err(Reason::ForeignGroup);
         }
-        // The tier of a task that is not due is only looked at when it is.
+        // The tier of a delayed task is checked when it is due.
         match placing.tier.filter(|_| placing.after.is_zero()) {
             Some(tier) => self
                 .backlog
@@ -37,8 +37,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Takes a task that is [admitted](Self::admits), as one event: where it waits. One
-    /// that comes after a failure in a lower tier is skipped at once.
+    /// Submits an [admitted](Self::admits) task, as one event. Returns where it waits. After a
+    /// failure in a lower tier it is skipped at once.
     pub(crate) fn submit(
         &mut self,
         caller: Key,
@@ -51,8 +51,7 @@ impl<J: Body> Core<J> {
         self.place(caller, placing, task, queued)
     }
 
-    /// So many tasks come, which count from now on: the number of the first. Each is to be
-    /// [placed](Self::place).
+    /// Counts tasks that must then be [placed](Self::place). Returns the number of the first.
     #[inline]
     pub(super) fn announce(&mut self, caller: Key, tasks: u64) -> TaskId {
         let first = TaskId(self.last.0 + 1);
@@ -62,7 +61,7 @@ impl<J: Body> Core<J> {
         first
     }
 
-    /// A task that was announced takes its place: where it waits.
+    /// Places an announced task. Returns where it waits.
     #[inline]
     pub(super) fn place(
         &mut self,
@@ -77,7 +76,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// As a [submission](Self::submit) of a task of tier 0 that no failure skips.
+    /// [Submits](Self::submit) a task of tier 0, which no failure skips.
     pub(super) fn submit_one(&mut self, caller: Key, placing: Placing, task: Waiting<J>) {
         self.announce(caller, 1);
         let Placing { group, bump, .. } = placing;
@@ -85,8 +84,8 @@ impl<J: Body> Core<J> {
         self.backlog.send_to(lane, group, None, bump, task);
     }
 
-    /// As many [submissions](Self::submit) of tasks of tier 0 that no failure skips: they are
-    /// alone, or of a group, of which the first may be bumped. Some may be `named`.
+    /// [Submits](Self::submit) several tasks of tier 0, which no failure skips: without a group, or
+    /// of one group, of which the first may be bumped. With `named`, some have handles.
     pub(super) fn submit_run(
         &mut self,
         caller: Key,
@@ -104,7 +103,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// A task takes its place in line, behind those that are there.
+    /// Enqueues a task that is due.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -123,7 +122,7 @@ impl<J: Body> Core<J> {
         at
     }
 
-    /// If it came after a failure it is skipped.
+    /// Skips a task that came after a failure.
     #[inline]
     pub(super) fn arrived(&mut self, caller: Key, tier: u32, at: Location, now: Duration) {
         let c = self.caller(caller);
@@ -135,8 +134,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Takes back a task that waits as if it had never been submitted, but that
-    /// its group keeps its tier and bump; `None` if it does not wait any more.
+    /// Takes a waiting task back as if it had never been submitted, except that its group keeps the
+    /// tier and the bump; `None` if it does not wait any more.
     pub(crate) fn retract(&mut self, at: Location, wakes: &mut WakeBatch) -> Option<J> {
         let (task, holds) = self.take_out(at)?;
         let caller = self.caller_of(holds.lane);

@@ -1,5 +1,4 @@
-//! Tasks that were posted, and what the state knows of the list where they are: see
-//! `submissions`.
+//! Posted tasks, and what the state knows of their list: see `submissions`.
 
 use crate::slab::Key;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -8,18 +7,18 @@ use super::bodies::Bodies;
 use super::local_queue::Work;
 use super::task_state::{Placing, Waiting};
 
-/// The list is not longer than that: then who submits takes it in.
+/// The most tasks in the list: the next submitter takes the list in.
 pub(super) const MOST: usize = 1024;
 
-/// What the state does not know: a task; or several of one caller that are alone, one after
-/// the other; or several of a group, of which only the first may be bumped.
+/// Posted tasks: one; or several of a caller without groups, one after the other; or several of a
+/// group, of which only the first may be bumped.
 pub(super) struct Posted {
     pub(super) caller: Key,
     pub(super) placing: Placing,
-    /// While it is the only one.
+    /// The task, while it is the only one.
     pub(super) one: Option<Waiting<Work>>,
     pub(super) run: Vec<Option<Waiting<Work>>>,
-    /// Somebody has a handle of one of them.
+    /// One of them has a handle.
     pub(super) named: bool,
 }
 
@@ -35,13 +34,13 @@ impl Posted {
         }
     }
 
-    /// Whether others of this caller that are alone may join.
+    /// Whether other tasks of this caller without groups may join.
     #[inline]
     pub(super) fn takes(&self, caller: Key) -> bool {
         self.caller == caller && self.placing.is_alone()
     }
 
-    /// One more.
+    /// Adds a task.
     #[inline(always)]
     pub(super) fn push(&mut self, task: Waiting<Work>) {
         if self.one.is_some() {
@@ -58,13 +57,13 @@ impl Posted {
     }
 }
 
-/// Where in the list of submissions a group's last task is: that list, and the place. Looked at
-/// and changed under the lock of the list.
+/// Where the last posted tasks of a group are: the number of the list, and the place in it. Used
+/// under the list's lock.
 #[derive(Debug, Default)]
 pub(super) struct LastPosted(AtomicU64);
 
 impl LastPosted {
-    /// In that list.
+    /// The place, if it is in this list.
     #[inline]
     pub(super) fn get(&self, list: u64) -> Option<usize> {
         let row = self.0.load(Relaxed);
@@ -77,15 +76,15 @@ impl LastPosted {
     }
 }
 
-/// What the state knows of the list of submissions.
+/// What the state knows of the list.
 #[derive(Default)]
 pub(super) struct Posting {
     /// Whether it is open.
     pub(super) open: bool,
     /// Whether it may have memory.
     pub(super) used: bool,
-    /// Kept for its memory.
+    /// A reused buffer.
     pub(super) buffer: Vec<Posted>,
-    /// What workers have handed in since some were left at the list.
+    /// The bodies that workers have handed in, for the list.
     pub(super) bodies: Bodies,
 }

@@ -8,6 +8,9 @@ use crate::queue::SendReason;
 use crate::shown::error_says;
 
 /// A refused task, and why it was refused.
+///
+/// If the function cannot be part of an error that you pass on, since it borrows or is not `Sync`,
+/// pass on the reason alone: `.map_err(|rejected| rejected.reason)?`.
 pub struct Rejected<F> {
     /// The function or future.
     pub task: F,

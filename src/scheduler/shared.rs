@@ -22,11 +22,11 @@ pub(super) struct Shared {
     pub(super) state: Guarded<State>,
     pub(super) submissions: Submissions,
     pub(super) host: Host,
-    /// Starts a worker, whatever that is.
+    /// Starts a worker, on a thread or on the pool.
     pub(super) start: fn(&Arc<Shared>, u32),
-    /// How long a worker of our own rests before it leaves.
+    /// How long a worker thread rests before it leaves.
     pub(super) idle: Duration,
-    /// How long what a worker takes at once may last it.
+    /// How long the tasks of one claim may take together.
     pub(super) claim_time: Duration,
     pub(super) log: Option<Box<dyn Log>>,
     pub(super) lost: Tally,
@@ -34,9 +34,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// One event: `f` under the lock, then what follows from it. Then, without
-    /// the lock, it wakes, starts workers and drops the tasks that it ended
-    /// unrun. None of those can make it unwind. No task is posted meanwhile.
+    /// One event: runs `f` under the lock, and then does what follows from it. After the lock it
+    /// wakes, starts workers, and drops the tasks that ended unrun; none of that makes it unwind.
+    /// No task is posted meanwhile.
     pub(super) fn with_state<R>(
         self: &Arc<Self>,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
@@ -44,9 +44,9 @@ impl Shared {
         self.with_locked(self.state.lock(), false, f)
     }
 
-    /// The same, with the lock held: the state is as the last event left it, and
-    /// what was posted or is due since then has not arrived. With `posting`, tasks are
-    /// posted meanwhile: see [`Submissions`].
+    /// The same, with the lock held: the state is as the last event left it, and tasks that were
+    /// posted or became due since then have not arrived. With `posting`, tasks may be posted
+    /// meanwhile: see [`Submissions`].
     #[inline]
     pub(super) fn with_locked<R>(
         self: &Arc<Self>,
@@ -54,7 +54,7 @@ impl Shared {
         posting: bool,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        // Declared first, so that it is dropped last, also on unwinding.
+        // Declared first, so that it is dropped last, also while unwinding.
         let mut aftermath = Aftermath {
             shared: self,
             todo: Vec::new(),
@@ -73,8 +73,8 @@ impl Shared {
         result
     }
 
-    /// Reads the state as if workers took one task at a time: no event, unless
-    /// a local queue must be cleared.
+    /// Reads the state as if workers claimed one task at a time. An event only if a local queue
+    /// must be cleared.
     pub(super) fn read_exact<R>(self: &Arc<Self>, read: impl FnOnce(&mut State) -> R) -> R {
         let mut session = self.state.lock();
         if session.is_exact() {
@@ -86,8 +86,8 @@ impl Shared {
         })
     }
 
-    /// Worker `n` could not be started. No event: it is not requested again
-    /// before the next. No task is posted until then. May be called while unwinding.
+    /// Worker `n` could not be started. This is no event: the worker is not requested again before
+    /// the next event, and no task is posted until then. May be called while unwinding.
     pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
         let mut aftermath = Aftermath {
             shared: self,
@@ -103,8 +103,8 @@ impl Shared {
         aftermath.take_from(state);
     }
 
-    /// An event that polls for something and, if there is nothing, keeps a
-    /// waker; `f` is called as by [`look_twice`].
+    /// An event that polls for something, and leaves a waker if there is nothing. Calls `f` as
+    /// [`look_twice`] does.
     pub(super) fn poll<R>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
@@ -116,7 +116,7 @@ impl Shared {
         })
     }
 
-    /// Cancels what waits in one caller, or in all, a batch at a time.
+    /// Cancels the waiting tasks of one caller, or of all, a batch at a time.
     pub(super) fn cancel_all(self: &Arc<Self>, of: Option<Key>) {
         let begin =
             |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
@@ -130,14 +130,14 @@ impl Shared {
                 break;
             }
             self.cancel_these(&these);
-            // Who was bumped meanwhile is found elsewhere.
+            // A task that was bumped meanwhile is found elsewhere: look again.
         }
         if holds {
             self.with_state(|state, _, _| state.core.end_cancel());
         }
     }
 
-    /// Cancels what waits there, a batch at a time.
+    /// Cancels the tasks that wait there, a batch at a time.
     fn cancel_these(self: &Arc<Self>, these: &[Location]) {
         for some in these.chunks(WakeBatch::BOUND) {
             self.with_state(|state, _, now| {
@@ -148,7 +148,7 @@ impl Shared {
         }
     }
 
-    /// Cancels those of a caller's tasks that have not begun and borrow from this scope: whether
+    /// Cancels the caller's tasks that have not begun and borrow from this scope. Returns whether
     /// there were any.
     pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
         let these = self.read_exact(|state| {
@@ -159,7 +159,7 @@ impl Shared {
         !these.is_empty()
     }
 
-    /// Nothing more is taken of this caller, or of any; what waits is done, or cancelled.
+    /// This caller, or all, takes no more tasks; those that wait are done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, of: Option<Key>, how: How) {
         let capacities = self.with_state(|state, _, _| {
             state.core.close(of);
@@ -176,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Cancels what will never be due, if there is such, a batch at a time.
+    /// Cancels the tasks that will never be due, a batch at a time.
     pub(super) fn cancel_abandoned(self: &Arc<Self>) {
         while self.with_state(|state, _, now| state.core.cancel_abandoned(now)) {}
     }
@@ -196,19 +196,19 @@ impl Shared {
     }
 }
 
-// What pools, logs and tasks do is caught where they are called, under no lock.
+// Panics of pools, logs and tasks are caught where they are called, under no lock.
 impl UnwindSafe for Shared {}
 impl RefUnwindSafe for Shared {}
 
-/// What is left to do when the lock has been released.
+/// The rest of an event, to be done without the lock.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
     todo: Vec<Todo<Work>>,
 }
 
 impl Aftermath<'_> {
-    /// Under the lock. Taken whole: many may be skipped at once, and the room they took is
-    /// given back.
+    /// Takes over what must be done; under the lock. The lists are taken with their memory, as one
+    /// event may skip many tasks.
     #[inline]
     fn take_from(&mut self, state: &mut State) {
         let Todo {
@@ -221,7 +221,7 @@ impl Aftermath<'_> {
         }
     }
 
-    /// Room and workers first: what is dropped may wait for what these bring.
+    /// Room and workers first: a drop of a task may wait for what these bring.
     #[cold]
     fn follow(&self, mut todo: Vec<Todo<Work>>) {
         for todo in &mut todo {
@@ -260,7 +260,7 @@ impl Drop for Aftermath<'_> {
 }
 
 impl Drop for Shared {
-    /// What was never run, or nobody can wake, goes with the last handle.
+    /// Tasks that were never run, or that nobody can wake, go with the last handle.
     fn drop(&mut self) {
         let mut jobs = Vec::new();
         let each = |task: &Waiting<Work>, _, _, _| jobs.push(Arc::clone(&task.job));

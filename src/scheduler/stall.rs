@@ -1,8 +1,7 @@
-//! When nothing can go on: tasks that wait for their own scheduler.
+//! Stalls: tasks that wait for their own scheduler while nothing can go on.
 //!
-//! Rule: if every running task is blocked in an untimed blocking wait of this
-//! scheduler and none can start, the newest such wait gives up with an error.
-//! What it waited for is untouched.
+//! Rule: if every running task is blocked in an untimed blocking wait for this scheduler and no
+//! task can start, the newest such wait gives up with an error. What it waits for is untouched.
 
 use std::task::Waker;
 
@@ -24,30 +23,30 @@ pub(crate) enum Target {
     Release(Key),
     /// The scheduler's shutdown.
     Shutdown,
-    /// Room in a caller; its place in line.
+    /// Room in a caller, by the ticket of the waiting submission.
     Room(Key, Ticket),
-    /// What a scope has lent.
+    /// The end of a scope.
     Borrows(Arc<Borrows>),
 }
 
 struct Blocked {
     worker: u32,
-    /// One of them suffices.
+    /// One of them is enough.
     targets: Vec<Target>,
-    /// One of ours, which wakes its thread.
+    /// The parker of its thread.
     waker: Waker,
-    /// Told to give up, and has not yet.
+    /// It must give up, and has not yet.
     stalled: bool,
-    /// It was told, and cannot.
+    /// It had to give up, and cannot.
     stays: bool,
 }
 
-/// The workers whose task is blocked, in order of blocking.
+/// The workers whose task is blocked, in the order in which they were.
 #[derive(Default)]
 pub(crate) struct Stalls(Vec<Blocked>);
 
 impl Stalls {
-    /// The task that this worker runs is blocked until one of these comes.
+    /// The task of this worker is blocked until one of these comes.
     pub(super) fn block(&mut self, worker: u32, targets: Vec<Target>, waker: &Waker) {
         self.0.push(Blocked {
             worker,
@@ -58,32 +57,32 @@ impl Stalls {
         });
     }
 
-    /// It is awake; whether it was told to give up.
+    /// It is awake. Returns whether it must give up.
     pub(super) fn unblock(&mut self, worker: u32) -> bool {
         let stalled = self.is_stalled(worker);
         self.0.retain(|b| b.worker != worker);
         stalled
     }
 
-    /// What was waited for has come: those who waited for it are not blocked.
+    /// A target has come: tasks that waited for it are not blocked.
     pub(super) fn ended(&mut self, target: Target) {
         if !self.0.is_empty() {
             self.0.retain(|b| !b.targets.contains(&target));
         }
     }
 
-    /// The task that this worker runs was told to give up, and cannot.
+    /// The task of this worker must give up, and cannot.
     pub(super) fn keep_on(&mut self, worker: u32) {
         let own = self.0.iter_mut().filter(|b| b.worker == worker);
         own.for_each(|b| (b.stalled, b.stays) = (false, true));
     }
 
-    /// Whether the task that worker `n` runs was told to give up.
+    /// Whether the task of this worker must give up.
     pub(super) fn is_stalled(&self, worker: u32) -> bool {
         self.0.iter().any(|b| b.worker == worker && b.stalled)
     }
 
-    /// Whether the task that worker `n` runs is blocked.
+    /// Whether the task of this worker is blocked.
     pub(super) fn is_blocked(&self, worker: u32) -> bool {
         self.0.iter().any(|b| b.worker == worker)
     }
@@ -99,14 +98,14 @@ impl Stalls {
         self.0.is_empty()
     }
 
-    /// How many are blocked and were not told to give up: something that they wait for may
-    /// have come, though they do not know.
+    /// How many tasks are blocked and need not give up. A task does not count if one of its targets
+    /// has come, though it does not know yet.
     pub(super) fn blocked(&self, has_come: impl Fn(&Target) -> bool) -> usize {
         let waits = |b: &&Blocked| !b.stalled && !b.targets.iter().any(&has_come);
         self.0.iter().filter(waits).count()
     }
 
-    /// Tells the newest of them to give up, which is to be woken for that.
+    /// The newest of them must give up. Returns its waker.
     pub(super) fn give_up(&mut self) -> Option<Waker> {
         let may_give_up = |b: &&mut Blocked| !b.stalled && !b.stays;
         let newest = self.0.iter_mut().rev().find(may_give_up)?;

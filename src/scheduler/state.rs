@@ -1,15 +1,14 @@
 //! The scheduler's state: the core, and the local queues of the workers.
 //!
-//! A worker that finds a backlog takes several tasks in one hold of the lock. All
-//! but the first are prefetched: they wait in its local queue, from which it takes
-//! them one by one without that lock. There it also leaves the endings, up to the
-//! next hold. The lock of a local queue is taken under that of the state, never the
-//! other way.
+//! A worker that finds a backlog claims several tasks under one lock. All but the first are
+//! *prefetched*: they wait in its local queue, from which it takes them one by one without the
+//! state's lock. It also leaves the endings there, until it next takes that lock. The lock of a
+//! local queue is taken under the state's lock, never the other way round.
 //!
-//! Whoever holds the lock of the state may clear a local queue: the core records the
-//! endings, and unclaims what has not started. Then it is as if workers took one task
-//! at a time. Every event whose answer depends on that clears the local queues first
-//! ([`exact`](State::exact)); only submissions, bumps and levels do not.
+//! A thread that holds the state's lock may *clear* a local queue: the core records the endings,
+//! and takes back the claims of tasks that have not started. Then the core is *exact*, as if
+//! workers claimed one task at a time. Every event whose result depends on that clears the local
+//! queues first ([`exact`](State::exact)); submissions, bumps and levels do not.
 //!
 //! Cost, in ns a task of a backlog of 20,000 on two pinned workers of two shared
 //! processors (medians of 7 rounds side by side, 2026-11-21; they vary by a fifth):
@@ -20,32 +19,33 @@
 //! | 250 ns | 1,188 | 1,061 | 780 | 677 | 672 | 666 |
 //! | 1 us | 2,243 | 1,854 | 1,636 | 1,667 | 1,627 | 1,338 |
 //!
-//! "Two holds" is one for an ending and one for the next task. The rules below
-//! cost nothing that could be measured. Since tasks are posted (`submissions`) 32 is
-//! 7 % ahead of 16, and 256 by 5 % more. Hence 32. `benches/scheduler.rs` measures it.
+//! "Two holds" takes the lock once for the ending and once for the next task. The rules below cost
+//! nothing that could be measured. Since tasks are posted (`submissions`), 32 is 7 % ahead of 16,
+//! and 256 by 5 % more. Hence 32. `benches/scheduler.rs` measures it.
 //!
 //! Invariants:
-//! 1. What is in a local queue is claimed in the backlog, and counts in every limit.
-//! 2. A local queue has tasks that have not started, or endings, only if its worker
-//!    is busy and, for all that the core knows, runs another task.
-//! 3. Nobody waits for an ending in a local queue: who waits for one task is told by that
-//!    task; when a synchronize or release comes to wait only for what workers have, or
-//!    somebody for room in a caller, the local queues are cleared.
-//! 4. No worker rests beside a filled local queue: one that finds nothing clears all, and
-//!    tries again. Where there may be `n` workers nobody takes more than one `n`-th of
-//!    what could start, so that what stays in line calls for every worker that is free.
-//! 5. A worker that has not cleared its own local queue while `PATIENCE` times as many
-//!    tasks were taken as fit in all of them has it cleared by the next. What goes back so is
-//!    taken one by one: so it waits behind one long task, and not behind another then.
+//! 1. A task in a local queue is claimed in the backlog, and counts in every limit.
+//! 2. A local queue has unstarted tasks or endings only while its worker is busy and, as far as
+//!    the core knows, runs another task.
+//! 3. Nobody waits for an ending in a local queue. The task itself wakes who waits for its outcome.
+//!    When a synchronize or a release waits only for claimed tasks, or somebody waits for room in a
+//!    caller, the local queues are cleared.
+//! 4. No worker rests while a local queue has tasks: a worker that finds nothing clears all local
+//!    queues and tries again. With at most `n` workers, none claims more than an `n`-th of the
+//!    tasks that could start, so that the rest calls for every free worker.
+//! 5. If `PATIENCE` times as many tasks as fit into all local queues were claimed since a local
+//!    queue was filled, the next claim clears it. The tasks that go back are then claimed one by
+//!    one: each has waited behind one long task, and does not wait behind another.
 //!
-//! How late: of `n` workers that take up to `c`, others have taken at most
-//! `PATIENCE * n * c - 1` since a local queue was filled when the next claim does not clear it,
-//! which takes at most `c` more. So as many later tasks may begin before one that waits there.
+//! How late a task may start: let `n` workers claim up to `c` each. When a claim does not clear a
+//! local queue, other workers have claimed at most `PATIENCE * n * c - 1` tasks since it was
+//! filled, and this claim takes at most `c` more. So many later tasks may begin first.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
+use crate::error::Stale;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
@@ -57,35 +57,34 @@ use super::task_state::{Claimed, Location, Started, of_worker};
 
 const PATIENCE: u64 = 2;
 
-/// A worker's local queue, as the state knows it.
+/// The local queue of a worker, as the state knows it.
 #[derive(Default)]
 struct WorkerQueue {
     queue: Arc<LocalQueue>,
-    /// How many had been taken by all when it was filled; 0 if it has been
-    /// cleared since.
+    /// How many tasks had been claimed in all when it was filled; 0 if it was cleared since.
     filled: u64,
 }
 
-/// What a worker has taken.
+/// The tasks that a worker has claimed.
 pub(super) struct Taken {
     pub(super) first: Started<Work>,
-    /// Where there is more.
+    /// Its local queue, if there are more.
     pub(super) queue: Option<Arc<LocalQueue>>,
 }
 
 pub(super) struct State {
     pub(super) core: Core<Work>,
-    /// The most that a worker takes at once.
+    /// The most tasks of a claim.
     claims: u32,
     queues: Vec<WorkerQueue>,
-    /// The filled local queues, in the order of filling, and some that were.
+    /// The filled local queues in the order of filling, and some that were cleared since.
     order: VecDeque<(u32, u64)>,
     filled: u32,
     pub(super) taken: u64,
-    /// So many that went back are to be taken one by one.
+    /// So many tasks that went back must be claimed one by one.
     overdue: u64,
     pub(super) posting: Posting,
-    /// How long tasks took of late, as the worker knew that last found none.
+    /// How long tasks took lately, as measured by the last worker that found none.
     pub(super) pace: Option<Duration>,
 }
 
@@ -104,26 +103,36 @@ impl State {
         }
     }
 
-    /// The core as if workers took one task at a time.
+    /// The core, as if workers claimed one task at a time.
     pub(super) fn exact(&mut self, wakes: &mut WakeBatch) -> &mut Core<Work> {
         self.clear_others(0, wakes);
         &mut self.core
     }
 
-    /// The same as far as this one task goes: nothing need be cleared where it waits.
-    pub(super) fn exact_for(&mut self, at: Location, wakes: &mut WakeBatch) -> &mut Core<Work> {
-        if !self.core.waits(at) {
-            self.exact(wakes);
-        }
-        &mut self.core
+    /// [`Core::cancel`], also for tasks in local queues.
+    pub(super) fn cancel(&mut self, at: Location, now: Duration, wakes: &mut WakeBatch) -> bool {
+        self.core.cancel(at, now) || self.exact(wakes).cancel(at, now)
     }
 
-    /// Whether the core is exact now.
+    /// [`Core::bump`], also for tasks in local queues.
+    pub(super) fn bump(
+        &mut self,
+        at: Location,
+        level: u8,
+        wakes: &mut WakeBatch,
+    ) -> Result<(), Stale> {
+        match at {
+            Location::Backlog(spot) if self.core.backlog.bump_at(spot, level).is_some() => Ok(()),
+            _ => self.exact(wakes).bump(at, level),
+        }
+    }
+
+    /// Whether the core is exact.
     pub(super) fn is_exact(&self) -> bool {
         self.filled == 0 && !self.posting.open
     }
 
-    /// It is `now`: what is due arrives.
+    /// It is `now`: due tasks arrive.
     #[inline]
     pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) {
         if !self.core.clock.is_empty() {
@@ -144,8 +153,8 @@ impl State {
         self.core.retire(n);
     }
 
-    /// Worker `n` has run a task: the core records it, with the endings in its local
-    /// queue. If more is there the worker goes on with that.
+    /// Worker `n` has run a task. The core records it, with the endings in its local queue. If that
+    /// has more tasks, the worker goes on with them.
     pub(super) fn finish(
         &mut self,
         n: u32,
@@ -188,8 +197,7 @@ impl State {
         None
     }
 
-    /// Worker `n` looks for work, having rested, arrived or finished, and takes up
-    /// to `most`.
+    /// Worker `n` looks for work, and claims up to `most` tasks.
     pub(super) fn claim(
         &mut self,
         n: u32,
@@ -217,14 +225,14 @@ impl State {
         self.core.decide(wakes)
     }
 
-    /// Takes tasks for worker `n` into its local queue, and out of that the first.
+    /// Claims tasks into the local queue of worker `n`, and takes the first out of it.
     fn take(&mut self, n: u32, most: u32, now: Duration) -> Option<Taken> {
         if !self.core.look(n) {
             return None;
         }
         let workers = u64::from(self.core.workers.max());
         let most = u64::from(most.min(self.claims));
-        // Of those that could start now; what is behind them in their groups could not.
+        // Of the tasks that could start now; those behind them in their groups could not.
         let share = match self.overdue {
             0 => self.core.startable(most * workers) / workers,
             _ => 1,
@@ -238,9 +246,9 @@ impl State {
         let queue = self.queue(n);
         let mut local = queue.lock();
         let (mut turns, mut taken) = (0, 0);
-        // One that somebody is blocked for is not among several: its ending is told.
+        // A task that a blocked task waits for must not be one of several: its end is reported.
         let blocked = !self.core.stalls.is_empty();
-        // An ending that somebody waits for must not wait until another task has run.
+        // If somebody waits for an ending, it must not wait for another task.
         while taken == 0 || turns < share && taken < most && !self.core.pressing {
             let several = if blocked { 1 } else { (most - taken) as usize };
             let share = (share - turns) as usize;
@@ -274,7 +282,7 @@ impl State {
         queue.is_some_and(|queue| queue.filled > 0)
     }
 
-    /// Clears all local queues but that of worker `n`.
+    /// Clears all local queues except that of worker `n`.
     fn clear_others(&mut self, n: u32, wakes: &mut WakeBatch) {
         if self.filled == 0 {
             return;
@@ -286,7 +294,7 @@ impl State {
         }
     }
 
-    /// Invariant 5.
+    /// Keeps invariant 5.
     fn clear_overdue(&mut self, wakes: &mut WakeBatch) {
         let workers = u64::from(self.core.workers.max());
         let due = PATIENCE * workers * u64::from(self.claims);
@@ -302,7 +310,7 @@ impl State {
         }
     }
 
-    /// How many go back.
+    /// Clears a local queue. Returns how many tasks go back.
     fn clear(&mut self, n: u32, wakes: &mut WakeBatch) -> u64 {
         if !self.is_filled(n) {
             return 0;
@@ -326,7 +334,7 @@ impl State {
     }
 }
 
-/// The core records what worker `n` has run, and that these groups are free.
+/// The core records what worker `n` has run, and which groups are free.
 fn report(
     core: &mut Core<Work>,
     n: u32,

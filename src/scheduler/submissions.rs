@@ -1,25 +1,24 @@
-//! Tasks that are submitted while no worker need be woken for them: they are posted here,
-//! and the state hears of them later. So submitters and workers do not wait for each other.
+//! Posted tasks: while no worker must be woken for a task, its submitter only puts it into this
+//! list, and the state takes it in later. So submitters and workers do not wait for each other.
 //!
-//! Protocol: a submitter posts under the lock of this list, which is held for no more.
-//! Whoever takes the lock of the state takes in first what is here. Order of locks: the
-//! state, then this list.
+//! Protocol: a submitter holds the lock of the list only to post. A thread that takes the state's
+//! lock first takes in the list. Order of locks: the state, then the list.
 //!
 //! Invariants:
-//! 1. The list is open only while as many workers as there may be are busy, or while one
-//!    that was started or woken is on its way: each of them takes the lock of the state when
-//!    it is done, or there, so that nobody need be woken. The event that changes that closes
-//!    the list, and takes in what came before; so does a start that failed.
-//! 2. Every event closes the list while it lasts, but for those of a worker that looks
-//!    for its next task, and for wake-ups. So whoever is told that a caller is released,
-//!    or that tiers are in use, sees all that was posted before.
-//! 3. Tasks have their numbers in the order of each row, behind all that the state knows.
+//! 1. The list is open only while the maximum of workers is busy, or while a started or woken
+//!    worker has not looked yet. Each of these takes the state's lock when it is done or has
+//!    arrived, so nobody must be woken. The event that changes that closes the list and takes in
+//!    what was posted; so does a failed start.
+//! 2. Every event closes the list while it lasts, except a worker's look for its next task and a
+//!    wake-up. So an event that releases a caller, or begins to use tiers, sees all that was posted
+//!    before.
+//! 3. Numbers of tasks ascend in each row, and are above those that the state knows.
 //!
-//! Memory ordering: that of the two locks. `may_post` of a caller changes only while the
-//! list is closed, and is read under its lock while it is open.
+//! Memory ordering: by the two locks. `may_post` of a caller changes only while the list is closed,
+//! and is read under the list's lock while it is open.
 //!
-//! Before, one submitter and two workers on two processors spent two fifths of their time
-//! waiting for the lock of the state (`perf`, 2026-11-23).
+//! Before there was a list, one submitter and two workers on two processors waited for the state's
+//! lock for two fifths of their time (`perf`, 2026-11-23).
 
 use std::time::Duration;
 
@@ -36,23 +35,23 @@ use super::task_state::{Kind, Placing, Waiting, nanos};
 struct List {
     open: bool,
     rows: PostedTasks,
-    /// For those that are to be posted.
+    /// For tasks that are posted.
     bodies: Bodies,
-    /// Somebody has looked there in vain.
+    /// A submitter found too few of them.
     wants_bodies: bool,
 }
 
-/// What was posted.
+/// The posted tasks.
 #[derive(Default)]
 struct PostedTasks {
-    /// Which list it is: another one whenever it was taken in.
+    /// The number of the list: a new one each time it is taken in.
     number: u64,
     posted: Vec<Posted>,
-    /// How many tasks they are.
+    /// How many tasks there are.
     len: usize,
-    /// When they were looked at last, as tasks keep it.
+    /// When the list was last taken in, in nanoseconds.
     looked: u64,
-    /// The number of the last.
+    /// The number of the last task.
     last: TaskId,
 }
 
@@ -80,8 +79,8 @@ impl Submissions {
         Self(Mutex::new(List::new(1, Bodies::default())))
     }
 
-    /// Posts tasks if the list is open and has room for all of them, and `may_post`: the
-    /// number of the first, and when; or gives them back.
+    /// Posts tasks if the list is open, has room for all of them, and `may_post`. Returns the
+    /// number of the first, and the time; or else the tasks.
     #[inline]
     pub(super) fn post(
         &self,
@@ -101,7 +100,7 @@ impl Submissions {
         if let Some(jobs) = batch.fill(bodies) {
             return Ok(rows.put(to, jobs, now()));
         }
-        // The allocator is asked under no lock.
+        // Allocates under no lock.
         list.wants_bodies = true;
         drop(list);
         let jobs = batch.make();
@@ -112,7 +111,7 @@ impl Submissions {
         }
     }
 
-    /// Takes in what was posted, if the list was open; it stays so if `open`.
+    /// Takes in the posted tasks, if the list was open. With `open` it stays open.
     #[inline]
     pub(super) fn take_in(&self, state: &mut State, open: bool, now: Duration) {
         if state.posting.open {
@@ -149,8 +148,8 @@ impl Submissions {
         state.posting.buffer = posted;
     }
 
-    /// Opens or closes the list after an event, by invariant 1. Whether that is done:
-    /// else something was taken in, and is to be updated.
+    /// Opens or closes the list after an event, by invariant 1. False if tasks were taken in by
+    /// that: then the event goes on.
     #[inline]
     pub(super) fn update(&self, state: &mut State, now: Duration) -> bool {
         let open = state.may_post();
@@ -164,7 +163,7 @@ impl Submissions {
             let last = state.core.last;
             self.take_in(state, false, now);
             if state.core.unfinished == 0 {
-                // Nothing is there any more: all memory is given back, but for bodies.
+                // The scheduler is empty: gives back all memory except bodies.
                 let list = &mut *self.0.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
                 let bodies = std::mem::take(&mut list.bodies);
@@ -187,7 +186,7 @@ impl Submissions {
 }
 
 impl List {
-    /// What workers have handed in goes where submitters have looked in vain.
+    /// Hands over the workers' used bodies, if submitters found too few.
     fn leave_bodies(&mut self, state: &mut State) {
         if self.wants_bodies || self.bodies.is_empty() {
             std::mem::swap(&mut self.bodies, &mut state.posting.bodies);
@@ -197,7 +196,7 @@ impl List {
 }
 
 impl PostedTasks {
-    /// The number of the first, and when.
+    /// Adds tasks. Returns the number of the first, and the time.
     #[inline(always)]
     fn put(
         &mut self,
@@ -220,7 +219,7 @@ impl PostedTasks {
         (first, queued)
     }
 
-    /// Behind those of its group, if a bump does not set it apart.
+    /// Adds a task behind those of its group, unless a bump sets it apart.
     #[inline(never)]
     fn put_in_group(&mut self, row: &LastPosted, to: &To<'_>, task: Waiting<Work>) {
         let others = row.get(self.number).filter(|_| !to.is_bumped());
@@ -234,10 +233,10 @@ impl PostedTasks {
     }
 }
 
-/// Where tasks are to be posted.
+/// Where to post tasks.
 pub(super) struct To<'a> {
     pub(super) caller: Key,
-    /// If it is a group.
+    /// Of a group.
     pub(super) row: Option<&'a LastPosted>,
     pub(super) placing: Placing,
     pub(super) kind: Kind,
@@ -256,7 +255,7 @@ impl To<'_> {
 }
 
 impl State {
-    /// Whether nobody need be woken for more work, and more is taken.
+    /// Whether no worker must be woken for more work, and the scheduler is open.
     fn may_post(&mut self) -> bool {
         !self.core.closed && self.core.workers.needs_nobody()
     }

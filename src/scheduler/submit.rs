@@ -15,10 +15,10 @@ use super::outcome::{Ending, TaskId};
 use super::reject::{Reason, Rejected};
 use super::submissions::To;
 use super::task::Task;
-use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
+use super::task_state::{Body, Kind, Placing, Waiting, nanos};
 
 impl Caller {
-    /// Submits a task in tier 0 and a group of its own.
+    /// Submits a task in tier 0 and a group of its own. One that never fails gives `Ok::<_, ()>`.
     ///
     /// # Errors
     ///
@@ -302,7 +302,7 @@ impl Caller {
         jobs: Vec<Arc<dyn Job>>,
         announced: Option<Name>,
     ) -> Result<Name, Refusal> {
-        let mut these = Vec::new();
+        let tasks = jobs.len();
         let submitted = self.0.shared.with_state(|state, wakes, now| {
             let core = &mut state.core;
             let (first, queued) = match announced {
@@ -316,11 +316,10 @@ impl Caller {
             for (id, job) in (first.0..).map(TaskId).zip(jobs) {
                 let task = Waiting::new(id, kind, nanos(queued), job);
                 let at = core.place(self.0.key, placing, task, queued);
-                these.extend(alone.then_some(at));
                 if announced.is_some() {
                     core.underway -= 1;
                     // It was cancelled since it was announced.
-                    if core.is_cancelled(id, self.0.key) {
+                    if id <= core.cancelled.max(core.caller(self.0.key).cancelled) {
                         core.cancel(at, now);
                     }
                 }
@@ -328,35 +327,30 @@ impl Caller {
             if core.is_undercut(self.0.key) {
                 state.exact(wakes);
             }
-            Ok((first, queued))
+            Ok(((first, queued), alone))
         });
-        let name = submitted?;
-        match self.take_stranded(&these) {
+        let (name, alone) = submitted?;
+        let stranded = alone.then(|| self.take_stranded(name.0, tasks));
+        match stranded.flatten() {
             Some(jobs) => Err((Reason::NoWorker, jobs)),
             None => Ok(name),
         }
     }
 
-    /// Takes tasks back if there was no worker for them, and the requested one could not be
-    /// started. Checked before more tasks become due: no worker was requested for those yet.
-    fn take_stranded(&self, these: &[Location]) -> Option<Vec<Arc<dyn Job>>> {
-        if these.is_empty() {
-            return None;
-        }
+    /// Takes tasks back, from the first of them on, if there was no worker for them and the
+    /// requested one could not be started. Checked before more tasks become due: no worker was
+    /// requested for those yet.
+    fn take_stranded(&self, first: TaskId, tasks: usize) -> Option<Vec<Arc<dyn Job>>> {
         let state = self.0.shared.state.lock();
         if !state.core.calls_for_workers() || state.core.has_workers() {
             return None;
         }
         self.0.shared.with_locked(state, false, |state, wakes, _| {
-            if !these.iter().all(|&at| state.core.waits(at)) {
-                return None;
-            }
-            let back = these.iter().rev();
-            let mut jobs: Vec<_> = back
-                .filter_map(|&at| state.core.retract(at, wakes))
-                .collect();
-            jobs.reverse();
-            Some(jobs)
+            let these = first..TaskId(first.0 + tasks as u64);
+            let core = &mut state.core;
+            let there = core.find_waiting(Some(self.0.key), |task, _| these.contains(&task.id()));
+            let mut all = || there.iter().map(|&at| core.retract(at, wakes)).collect();
+            if there.len() == tasks { all() } else { None }
         })
     }
 }

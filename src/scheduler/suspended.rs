@@ -1,20 +1,19 @@
-//! Futures: from their first claim to their end each has an entry, by which it is woken.
+//! Futures: each has an entry from its first claim to its end, by which it is woken.
 //!
-//! Between its first poll and its end such a task keeps what it took when it started: its
-//! unit of its group's limit and of its caller's cap, and its tier, which stays open. While
-//! it waits to be woken it stands nowhere. Woken, it stands in a line that its caller has
-//! for that: a lane of the caller's weight, without cap and tiers, oldest wake-up first.
-//! Those that a worker reports as woken come there as one run.
+//! From its first poll to its end a future keeps its unit of its group's limit and of its caller's
+//! cap, and its tier, which stays open. While it waits to be woken it is in no ready queue. Woken,
+//! it waits in a lane that its caller has for that: of the caller's weight, without a cap and
+//! tiers, oldest wake-up first. Futures that a worker reports as woken join it as one run.
 //!
-//! Whether it was woken is known under the lock of the state, beside what a worker
-//! does with it: so no wake-up is lost between a poll and its report.
+//! The entry says, under the state's lock, both whether the future was woken and what a worker does
+//! with it. So no wake-up is lost between a poll and its report.
 //!
 //! Invariants:
-//! 1. An entry's phase says where its future is: in the backlog, with a worker, here, or
-//!    about to be dropped.
-//! 2. `suspended` counts the futures that have begun, that no worker has and that are not
-//!    in the backlog: those whose phase is `Suspended`, and those that are cancelled,
-//!    until they have been dropped. Until then these keep their unit and tier.
+//! 1. The phase of an entry says where its future is: in the backlog, with a worker, here, or about
+//!    to be dropped.
+//! 2. `suspended` counts the futures that have begun, that no worker has, and that are not in the
+//!    backlog: those of phase `Suspended`, and cancelled ones until they are dropped. Until then
+//!    these keep their units and tier.
 
 use std::time::Duration;
 
@@ -26,9 +25,10 @@ use crate::slab::Key;
 use super::core::Core;
 use super::outcome::Run;
 use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
+use super::tokens::CancelToken;
 
-/// Futures that were woken while they were polled, one after the other, in one lane: at least
-/// one, if there is a lane. For the time being their phase does not say where they are.
+/// Futures that were woken while they were polled, of one lane; at least one, if there is a lane.
+/// Meanwhile their phase does not say where they are.
 pub(super) struct WokenRun<J> {
     lane: Option<LaneKey>,
     tasks: Vec<Option<Waiting<J>>>,
@@ -55,13 +55,14 @@ impl<J: Body> Core<J> {
             queued,
             phase: Phase::Claimed(false),
             bump: None,
+            token: None,
         });
         task.enter(key);
     }
 
-    /// Worker `n` has polled a task since `start`, and it is not ready; it may have woken
-    /// itself. One that was woken joins others, unless it is bumped; these are to be
-    /// [put in line](Self::enqueue_run) before anybody looks there.
+    /// Worker `n` began to poll a future at `start`, and it is pending; it may have woken itself. A
+    /// woken one joins `run`, unless it is bumped; [`enqueue_run`](Self::enqueue_run) must follow
+    /// before anybody looks at the backlog.
     pub(super) fn suspend(
         &mut self,
         ((tag, job), woken): ((Tag, J), bool),
@@ -81,10 +82,10 @@ impl<J: Body> Core<J> {
         let task = Waiting::entered(tag.id, key, job);
         let woken = woken || matches!(future.phase, Phase::Claimed(true));
         let joins = future.bump.is_none();
+        let is_cancelled = future.token.as_ref().is_some_and(CancelToken::is_cancelled);
         future.phase = Phase::Withdrawn;
         let caller = self.caller_of(tag.holds.lane);
         self.caller_mut(caller).returned(tag.id, 1);
-        let is_cancelled = self.is_cancelled(tag.id, caller);
         if woken && joins && !is_cancelled {
             let lane = self.woken_lane(caller);
             if run.lane != Some(lane) {
@@ -103,7 +104,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The same as one event; its worker looks for the next. Whether the future awaits.
+    /// The same as one event, after which the worker looks for the next task. Returns whether the
+    /// future awaits.
     pub(crate) fn suspend_one(
         &mut self,
         polled: ((Tag, J), bool),
@@ -119,7 +121,7 @@ impl<J: Body> Core<J> {
         awaits
     }
 
-    /// Those that were woken together wait for a worker.
+    /// Enqueues the futures that were woken together.
     pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
         let WokenRun {
             lane: Some(lane),
@@ -136,8 +138,8 @@ impl<J: Body> Core<J> {
         self.backlog.send_run(lane, tasks, false);
     }
 
-    /// A future is woken. One that a worker has is polled once more if it is not ready. Whether it
-    /// awaited.
+    /// A future is woken. If a worker has it, it is polled once more if it is pending. Returns
+    /// whether it awaited.
     pub(crate) fn wake_task(&mut self, key: Key) -> bool {
         let phase = self.futures.get_mut(key).map(|future| &mut future.phase);
         match phase {
@@ -151,7 +153,7 @@ impl<J: Body> Core<J> {
         false
     }
 
-    /// A suspended future waits for a worker.
+    /// Enqueues a suspended future.
     fn enqueue(&mut self, key: Key) {
         self.suspended -= 1;
         let future = self.future_mut(key);
@@ -164,7 +166,7 @@ impl<J: Body> Core<J> {
         self.future_mut(key).phase = Phase::InLine(spot);
     }
 
-    /// The lane of the caller's tasks that were woken.
+    /// The lane of the caller's woken futures.
     fn woken_lane(&mut self, caller: Key) -> LaneKey {
         let c = self.caller(caller);
         if let Some(lane) = c.woken_lane {
@@ -178,7 +180,7 @@ impl<J: Body> Core<J> {
         lane
     }
 
-    /// What a future that has begun holds since, and its run, were it to end now.
+    /// The units that a future holds since it began, and its run, if it ended now.
     #[inline]
     pub(super) fn begun_of(&self, task: &Waiting<J>, now: Duration) -> Option<(InFlight, Run)> {
         let future = self.future(task.future()?);
@@ -191,7 +193,7 @@ impl<J: Body> Core<J> {
         future.unwrap_or_else(|| task.queued())
     }
 
-    /// What a task that a worker has holds since it began.
+    /// The units that a claimed task holds since it began.
     pub(super) fn holds_of(&self, tag: &Tag) -> InFlight {
         let future = tag.future.map(|future| self.future(future));
         let begun = future.filter(|future| future.begun.is_some());

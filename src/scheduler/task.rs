@@ -80,11 +80,9 @@ impl<R, E> Task<R, E> {
     /// cancelled](super::is_cancelled).
     pub fn cancel(&self) -> bool {
         self.shared.with_state(|state, wakes, now| {
-            let at = self.location();
-            let core = state.exact_for(at, wakes);
-            let cancelled = core.cancel(at, now);
+            let cancelled = state.cancel(self.location(), now, wakes);
             if !cancelled && !self.has_ended() {
-                core.tell_to_end(self.id);
+                state.core.tell_to_end(self.id);
             }
             cancelled
         })
@@ -96,8 +94,7 @@ impl<R, E> Task<R, E> {
             if self.has_ended() {
                 return Err(Stale);
             }
-            let at = self.location();
-            state.exact_for(at, wakes).bump(at, level)
+            state.bump(self.location(), level, wakes)
         })?;
         trace::task_bumped(self.id.get(), level);
         Ok(())

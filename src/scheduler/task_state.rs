@@ -1,5 +1,5 @@
-//! What the core knows of a task. It goes with the task, from place to place: there is
-//! no table of tasks, only one of futures.
+//! What the core knows of a task. The task carries it along: there is no table of tasks, only one
+//! of futures.
 
 use std::time::Duration;
 
@@ -10,10 +10,11 @@ use crate::timers::Timer;
 
 use super::log::Record;
 use super::outcome::{Ending, Run, TaskId};
+use super::tokens::CancelToken;
 
-/// What the core asks of what is to be run.
+/// A task's body, as the core sees it.
 pub(crate) trait Body {
-    /// Its task waits here now. Told under the lock of the state, if it has a handle.
+    /// Is told where its task waits now, if it has a handle. Called under the state's lock.
     fn moved(&self, _to: Location) {}
 
     /// Whether it may have to be run more than once.
@@ -21,7 +22,7 @@ pub(crate) trait Body {
         false
     }
 
-    /// What its task is called, for people.
+    /// The label of its task.
     fn label(&self) -> Option<&Arc<str>> {
         None
     }
@@ -34,7 +35,7 @@ pub(crate) struct Placing {
     /// A group of the caller; `None` is one of the task's own.
     pub(crate) group: Option<GroupKey>,
     pub(crate) bump: Option<u8>,
-    /// How long it is not to start.
+    /// The delay before it may start.
     pub(crate) after: Duration,
 }
 
@@ -45,30 +46,30 @@ impl Placing {
         self.tier.is_none_or(|tier| tier == 0) && self.after.is_zero()
     }
 
-    /// Whether nothing is said that sets it apart from other tasks that are alone.
+    /// Whether it has neither a group nor a bump.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
         self.group.is_none() && self.bump.is_none()
     }
 }
 
-/// Where a task is to be looked for. Where it waited, nobody else ever waits.
+/// Where a task waits or waited. No other task ever waits there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
     /// In the backlog.
     Backlog(Spot),
-    /// It is not due.
+    /// With its timer: it is not due.
     Later(Timer),
-    /// It is a future, with an entry.
+    /// With its entry: it is a future.
     Future(Key),
 }
 
-/// A task that no worker has. Its caller is known by the lane in which it waits.
+/// A task that no worker has. The lane in which it waits tells its caller.
 #[derive(Debug)]
 pub(crate) struct Waiting<J> {
     /// Its number, beside the flags.
     bits: u64,
-    /// When it was queued; or the bits of its entry, which knows that.
+    /// When it was queued; or the bits of its entry, which has that time.
     queued_or_entry: u64,
     pub(super) job: J,
 }
@@ -77,19 +78,19 @@ pub(crate) struct Waiting<J> {
 const NAMED: u64 = 1;
 /// It may have to be run more than once.
 const FUTURE: u64 = 2;
-/// And has an entry.
+/// It is a future with an entry.
 const ENTERED: u64 = 4;
-/// It is called something.
+/// It has a label.
 const LABEL: u64 = 8;
-/// Bits of flags.
+/// How many bits the flags take.
 const FLAGS: u32 = 4;
 
-/// What is known of a task from its beginning.
+/// The flags of a new task.
 #[derive(Clone, Copy)]
 pub(super) struct Kind(u64);
 
 impl Kind {
-    /// With a handle or not.
+    /// `named`: it has a handle.
     #[inline]
     pub(super) fn of(body: &impl Body, named: bool) -> Self {
         let flag = |flag, is_set| if is_set { flag } else { 0 };
@@ -97,7 +98,7 @@ impl Kind {
         Self(flag(NAMED, named) | future | flag(LABEL, body.label().is_some()))
     }
 
-    /// Whether anybody has a handle.
+    /// Whether it has a handle.
     #[inline]
     pub(super) fn is_named(self) -> bool {
         self.0 & NAMED != 0
@@ -124,7 +125,7 @@ impl<J: Body> Waiting<J> {
         }
     }
 
-    /// It has this entry from now on.
+    /// Gets an entry.
     pub(super) fn enter(&mut self, entry: Key) {
         self.moved(Location::Future(entry));
         self.bits |= ENTERED;
@@ -141,19 +142,19 @@ impl<J: Body> Waiting<J> {
         self.bits & FUTURE != 0
     }
 
-    /// Whether anybody has a handle: not known of a future with an entry.
+    /// Whether it has a handle; unknown for a future with an entry.
     #[inline]
     pub(super) fn is_named(&self) -> bool {
         self.bits & NAMED != 0
     }
 
-    /// Whether it may be called something: not known of a future with an entry.
+    /// Whether it may have a label; unknown for a future with an entry.
     #[inline]
     pub(super) fn has_label(&self) -> bool {
         self.bits & (LABEL | ENTERED) != 0
     }
 
-    /// Whether it is a future that has no entry.
+    /// Whether it is a future without an entry.
     #[inline]
     pub(super) fn is_new_future(&self) -> bool {
         self.bits & (FUTURE | ENTERED) == FUTURE
@@ -164,7 +165,7 @@ impl<J: Body> Waiting<J> {
         Duration::from_nanos(self.queued_or_entry)
     }
 
-    /// Its entry, if it is a future that a worker has had.
+    /// Its entry, if it is a future that a worker has claimed before.
     #[inline]
     pub(super) fn future(&self) -> Option<Key> {
         match self.bits & ENTERED {
@@ -173,7 +174,7 @@ impl<J: Body> Waiting<J> {
         }
     }
 
-    /// Its handle finds it there.
+    /// Tells its handle where it waits.
     #[inline]
     pub(super) fn moved(&self, to: Location) {
         if self.is_named() {
@@ -182,7 +183,7 @@ impl<J: Body> Waiting<J> {
     }
 }
 
-/// As tasks keep it; 584 years and more are all the same.
+/// A time in nanoseconds, at most 584 years.
 #[inline]
 pub(super) fn nanos(time: Duration) -> u64 {
     let seconds = time.as_secs().saturating_mul(1_000_000_000);
@@ -199,7 +200,7 @@ impl<J: Body> Item for Waiting<J> {
     }
 }
 
-/// A task that is not due, and where it goes then.
+/// A task that is not due, and its place.
 #[derive(Debug)]
 pub(super) struct Later<J> {
     pub(super) caller: Key,
@@ -211,30 +212,32 @@ pub(super) struct Later<J> {
 /// A future, from its first claim to its end.
 #[derive(Debug)]
 pub(super) struct FutureState<J> {
-    /// What it is known by, and holds since its first poll.
+    /// Its tag, with the units that it holds since its first poll.
     pub(super) tag: Tag,
-    /// Since that: when it was, and who polled it last.
+    /// When its first poll was, and which worker polled it last.
     pub(super) begun: Option<(Duration, u32)>,
     pub(super) queued: Duration,
     pub(super) phase: Phase<J>,
-    /// To which level it is bumped when it is woken next.
+    /// The level of its bump, for its next poll.
     pub(super) bump: Option<u8>,
+    /// If it has one.
+    pub(super) token: Option<CancelToken>,
 }
 
 #[derive(Debug)]
 pub(super) enum Phase<J> {
-    /// It waits there for a worker.
+    /// It waits for a worker.
     InLine(Spot),
-    /// A worker has it; whether it was woken since.
+    /// A worker has it; true if it was woken since.
     Claimed(bool),
-    /// It is to be woken.
+    /// It waits to be woken.
     Suspended(Waiting<J>),
     /// It is being dropped.
     Withdrawn,
 }
 
 impl<J> FutureState<J> {
-    /// Its run, were it to end now.
+    /// Its run, if it ended now.
     pub(super) fn run(&self, end: Duration) -> Option<Run> {
         let run = |(start, worker)| Run { worker, start, end };
         self.begun.map(run)
@@ -245,7 +248,7 @@ impl<J> FutureState<J> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) id: TaskId,
-    /// For as long as the worker has it.
+    /// The units that it holds while the worker has it.
     pub(super) holds: InFlight,
     /// Its entry, if it is a future.
     pub(crate) future: Option<Key>,
@@ -261,19 +264,19 @@ impl Tag {
         }
     }
 
-    /// The group that is free when it has ended, if no other task takes that over. What a future
-    /// holds is known by its entry.
+    /// The group that is free after its end, unless another task takes over its unit. The entry of
+    /// a future tells what that holds.
     #[inline]
     pub(super) fn frees(&self) -> Option<GroupKey> {
         self.holds.group.filter(|_| self.future.is_none())
     }
 }
 
-/// A task that a worker is to run.
+/// A task that a worker runs.
 pub(crate) struct Started<J> {
     pub(crate) tag: Tag,
     pub(crate) job: J,
-    /// The log's row, but for how and when it ends; if there is a log.
+    /// Its record without its ending, if there is a log.
     pub(crate) record: Option<Box<Record>>,
     pub(crate) start: Duration,
 }
@@ -289,7 +292,7 @@ impl<J: Body> Started<J> {
         }
     }
 
-    /// It runs, for the status.
+    /// The running task, for the status.
     pub(super) fn running(&self) -> Running {
         Running {
             tag: self.tag,
@@ -299,15 +302,15 @@ impl<J: Body> Started<J> {
     }
 }
 
-/// Tasks that a worker has prefetched, and that may be unclaimed: one, with its row; or
-/// several that nobody logs.
+/// Claimed tasks, which may go back while they have not started: one, with its record; or several
+/// without a log.
 pub(crate) enum Claimed<J> {
     One(Option<Claim<Waiting<J>>>, Option<Box<Record>>),
     Several(Several<Waiting<J>>),
 }
 
 impl<J: Body> Claimed<J> {
-    /// How many of them its worker has not begun.
+    /// How many of them have not begun.
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self {
@@ -316,7 +319,7 @@ impl<J: Body> Claimed<J> {
         }
     }
 
-    /// Its worker runs the next now.
+    /// Takes the next, for its worker to run.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Next<J>> {
         match self {
@@ -344,15 +347,15 @@ impl<J: Body> Claimed<J> {
     }
 }
 
-/// A task that its worker runs now.
+/// The next task of a worker.
 pub(super) struct Next<J> {
     pub(super) task: Waiting<J>,
     pub(super) holds: InFlight,
-    /// Its row, if there is a log.
+    /// Its record, if there is a log.
     pub(super) record: Option<Box<Record>>,
     /// It was claimed with the one before it.
     pub(super) joins: bool,
-    /// And takes over what that held.
+    /// It takes over the units of the one before it.
     pub(super) takes_over: bool,
 }
 
@@ -364,7 +367,7 @@ pub(super) struct Running {
     pub(super) start: Duration,
 }
 
-/// What is kept there for worker `n`.
+/// The value for worker `n`.
 #[inline]
 pub(super) fn of_worker<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
     let index = n as usize;
@@ -374,7 +377,7 @@ pub(super) fn of_worker<T: Default>(all: &mut Vec<T>, n: u32) -> &mut T {
     &mut all[index]
 }
 
-/// A task that ended without a worker. It counts when it has been told and dropped.
+/// A task that ended without a worker. It counts once it was logged and dropped.
 pub(crate) struct Ended<J> {
     pub(crate) tag: Tag,
     pub(crate) job: J,

@@ -1,4 +1,4 @@
-//! A task until a worker runs it, or it ends unrun.
+//! Tasks that wait: how they start, are found, bumped, cancelled or skipped.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use super::task_state::{
 use super::tokens::CancelToken;
 
 impl<J: Body> Core<J> {
-    /// Worker `n` looks for work, and takes one task, which starts.
+    /// Worker `n` looks for work, and starts one task.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         self.look(n).then(|| self.start_one(n, now))?
     }
 
-    /// Worker `n`, which may, takes one task.
+    /// Worker `n`, which may take a task, starts one.
     pub(super) fn start_one(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
         let next = self.claim_one()?.pop()?;
         self.workers.claimed(n);
@@ -30,14 +30,13 @@ impl<J: Body> Core<J> {
         Some(started)
     }
 
-    /// What worker `n` runs, for all that the core knows.
+    /// Notes what worker `n` runs, as far as the core knows.
     #[inline]
     pub(super) fn set_running(&mut self, n: u32, running: Option<Running>) {
         *of_worker(&mut self.running, n) = running;
     }
 
-    /// The log's row for a task that holds this, or would, and ends so; `None` if nobody keeps
-    /// a log.
+    /// The record of a task that holds these units, or would, and ends so; `None` without a log.
     pub(super) fn record(
         &self,
         task: &Waiting<J>,
@@ -58,7 +57,7 @@ impl<J: Body> Core<J> {
         })
     }
 
-    /// What the log is told of a task that holds this, or would.
+    /// A task as the log knows it; it holds these units, or would.
     pub(super) fn info(
         &self,
         id: TaskId,
@@ -76,7 +75,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// What a task that goes there would hold.
+    /// The units that a task of this place would hold.
     pub(super) fn would_hold(&self, caller: Key, placing: &Placing) -> InFlight {
         InFlight {
             lane: self.caller(caller).lane,
@@ -85,8 +84,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The row of a task that a worker has; with its run so far, if it is a future that has
-    /// begun.
+    /// The record of a claimed task; with its run so far, if it is a future that has begun.
     pub(super) fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
         if !self.rows {
             return None;
@@ -96,7 +94,7 @@ impl<J: Body> Core<J> {
         self.record(&claim.item, holds, run, Ending::Ok, Duration::ZERO)
     }
 
-    /// A worker has the task, or it ends unrun.
+    /// Notes that a worker has the task, or that it ends unrun.
     #[inline]
     pub(super) fn taken(&mut self, task: &Waiting<J>, caller: Key) {
         self.pressing |= self.caller_mut(caller).taken(task.id(), 1);
@@ -105,8 +103,8 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The tasks that no worker has and that are meant, with their tiers, oldest first: of this
-    /// caller, or of all. As many steps as [`each_waiting`](Self::each_waiting).
+    /// The tasks without a worker that `is_meant` selects, by number: of this caller, or of all. As
+    /// many steps as [`each_waiting`](Self::each_waiting).
     pub(crate) fn find_waiting(
         &self,
         of: Option<Key>,
@@ -120,11 +118,11 @@ impl<J: Body> Core<J> {
         these.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Tells of each task that no worker has, of this caller or of all, in no order: its
-    /// caller, its tier, and where it is.
+    /// Calls `tell` with each task without a worker, of this caller or of all, in no order; and
+    /// with its caller, its tier, and where it is.
     ///
-    /// Cost: O(the caller's groups and tasks that wait); if any of these is not due or
-    /// awaits, O(all of these) too.
+    /// Cost: O(the caller's groups and waiting tasks); if any of these is not due or awaits, also
+    /// O(all tasks that are not due or await).
     pub(super) fn each_waiting(
         &self,
         of: Option<Key>,
@@ -155,7 +153,7 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// The tasks that are not due and the futures that await.
+    /// The tasks that are not due, and the futures that await.
     fn elsewhere(&self) -> impl Iterator<Item = (&Waiting<J>, Key, u32, Location)> {
         let timers = self.clock.timers.iter().map(|(timer, later)| {
             let tier = later.placing.tier.unwrap_or(0);
@@ -171,7 +169,7 @@ impl<J: Body> Core<J> {
         timers.chain(futures)
     }
 
-    /// Skips what waits in the caller in too high a tier.
+    /// Skips the caller's waiting tasks of too high a tier.
     pub(super) fn skip(&mut self, caller: Key, now: Duration) {
         let c = self.caller(caller);
         for at in self.find_waiting(Some(caller), |_, tier| c.skips(tier)) {
@@ -179,34 +177,41 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels a task that waits there: false if it does not.
+    /// Cancels the task that waits there; false if it does not.
     pub(crate) fn cancel(&mut self, at: Location, now: Duration) -> bool {
         self.withdraw(at, Ending::Cancelled, now)
     }
 
-    /// Whether it is not to begin or to go on: it was cancelled, or its caller or the
-    /// scheduler is.
-    pub(super) fn is_cancelled(&self, task: TaskId, caller: Key) -> bool {
-        let of_caller = || {
-            self.callers
-                .get(caller)
-                .is_some_and(|c| task <= c.cancelled)
-        };
-        task <= self.cancelled || self.told_to_end.contains(&task) || of_caller()
-    }
-
     /// The token of a task that worker `n` runs.
-    pub(super) fn token(&mut self, tag: &Tag, n: u32) -> CancelToken {
-        self.tokens.get(tag.id).unwrap_or_else(|| {
-            let caller = self.caller_of(tag.holds.lane);
-            let is_cancelled = self.is_cancelled(tag.id, caller);
-            let worker = tag.future.is_none().then_some(n);
-            self.tokens.add(tag.id, caller, worker, is_cancelled)
-        })
+    pub(super) fn token(&mut self, tag: Tag, n: u32) -> &CancelToken {
+        let Some(future) = tag.future else {
+            let (task, token) = of_worker(&mut self.tokens, n);
+            if std::mem::replace(task, tag.id) != tag.id {
+                *token = CancelToken::default();
+            }
+            return token;
+        };
+        let token = &mut self.future_mut(future).token;
+        token.get_or_insert_default()
     }
 
-    /// Bumps the group of a task that has not ended, or if it is alone the task itself, while
-    /// it waits; a future that has begun, for its next poll.
+    /// Sets the token of a task that a worker has.
+    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
+        self.tell_running(|_, tag| tag.id == task);
+    }
+
+    /// Sets the tokens of the running tasks that `is_meant` selects.
+    pub(super) fn tell_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
+        for n in 0..self.running.len() as u32 {
+            let tag = self.running[n as usize].as_ref().map(|running| running.tag);
+            if let Some(tag) = tag.filter(|&tag| is_meant(self, tag)) {
+                self.token(tag, n).cancel();
+            }
+        }
+    }
+
+    /// Bumps the group of an unfinished task; without a group, the task itself while it waits; and
+    /// a future that has begun, for its next poll.
     pub(crate) fn bump(&mut self, at: Location, level: u8) -> Result<(), Stale> {
         let (group, bump) = match at {
             Location::Backlog(spot) => {
@@ -234,19 +239,7 @@ impl<J: Body> Core<J> {
         Ok(())
     }
 
-    /// Whether a task waits there.
-    pub(crate) fn waits(&mut self, at: Location) -> bool {
-        match at {
-            Location::Backlog(spot) => self.backlog.waits(spot),
-            Location::Later(timer) => self.clock.timers.get(timer).is_some(),
-            Location::Future(future) => {
-                let future = self.futures.get(future);
-                future.is_some_and(|f| matches!(f.phase, Phase::InLine(_) | Phase::Suspended(_)))
-            }
-        }
-    }
-
-    /// Ends a task without a worker, if it waits there: it counts once it is
+    /// Ends the task that waits there without a worker; false if it does not. It counts once it is
     /// [dropped](Self::dropped).
     pub(super) fn withdraw(&mut self, at: Location, ending: Ending, now: Duration) -> bool {
         let Some((task, holds)) = self.take_out(at) else {
@@ -261,9 +254,10 @@ impl<J: Body> Core<J> {
         self.taken(&task, caller);
         let tag = Tag::of(&task, holds);
         if let Some(future) = tag.future.filter(|_| run.is_some()) {
-            self.future_mut(future).phase = Phase::Withdrawn;
+            let future = self.future_mut(future);
+            future.phase = Phase::Withdrawn;
+            future.token.iter().for_each(CancelToken::cancel);
             self.suspended += 1;
-            self.tokens.cancel(tag.id);
         }
         self.underway += 1;
         self.todo.ended.push(Ended {
@@ -276,7 +270,7 @@ impl<J: Body> Core<J> {
         true
     }
 
-    /// Takes a task out of where it waits, and what it would have held there.
+    /// Takes a task out of where it waits, with the units that it would have held.
     pub(super) fn take_out(&mut self, at: Location) -> Option<(Waiting<J>, InFlight)> {
         let spot = match at {
             Location::Backlog(spot) => spot,

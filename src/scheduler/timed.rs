@@ -1,4 +1,4 @@
-//! A scheduler that is told the time. See `later` for what it does then.
+//! Keeping the time of a scheduler on a pool. See `later`.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::Scheduler;
 use super::state::State;
 
 impl Scheduler {
-    /// Tells the time, since an origin of the caller's choice, where the workers run on a
+    /// Sets the time, since an origin of your choice, of a scheduler whose workers run on a
     /// [pool](super::Builder::pool): tasks whose [delay](super::Place::after) is over arrive.
-    /// Gives the time at which to call it again, if any. An earlier time than the last
-    /// changes nothing. Workers of the scheduler's own keep the time themselves: there it
-    /// does nothing, and gives none.
+    /// Returns the time of the next call, if one is needed. An earlier time than before changes
+    /// nothing. Worker threads of the scheduler keep the time themselves: then this does nothing
+    /// and returns `None`.
     ///
-    /// A [`Ticker`](crate::ticker::Ticker) does it by itself. Who calls it without one says
-    /// by its first call that it will go on to: from then on tasks with a delay are taken,
-    /// and wait for its calls.
+    /// A [`Ticker`](crate::ticker::Ticker) calls this for you. Without a ticker, your first call
+    /// says that more will follow: from then on tasks with a delay are accepted, and wait for your
+    /// calls.
     ///
     /// ```
     /// use std::time::Duration;

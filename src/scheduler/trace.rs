@@ -1,17 +1,16 @@
-//! A log for who uses the crate `tracing`.
+//! A log for users of the crate `tracing`.
 
 use super::log::{Event, Log};
 
-/// A [`Log`] that gives its events to the subscribers of the crate `tracing`, version 0.1.
+/// A [`Log`] that sends its events to subscribers of the crate `tracing`, version 0.1.
 ///
-/// Each is told at level `TRACE`, with the target `conversant::scheduler`, as `queued`, `started`
-/// or `ended`. Its fields are `task`, `caller`, `label`, `tier` and `group`; where it started also
-/// the `worker`, and how long the task had `waited`; where it ended the `ending`, and the `worker`
-/// and how long the task `ran`, if it did. What is not there is left out.
+/// The events have level `TRACE`, the target `conversant::scheduler`, and the name `queued`,
+/// `started` or `ended`. Their fields are `task`, `caller`, `label`, `tier` and `group`. `started`
+/// also has the `worker`, and how long the task `waited`. `ended` has the `ending`, and, if the
+/// task ran, the `worker` and how long it `ran`. Absent values are left out.
 ///
-/// A subscriber is called by whoever submits, runs or ends the task, as [`Log::tell`] says, so
-/// with that thread's dispatcher; if it panics, the event is counted as
-/// [lost](super::Status::log_lost).
+/// The subscriber is that of the thread that submits, runs or ends the task (see [`Log::tell`]). If
+/// it panics, the event counts as [lost](super::Status::log_lost).
 ///
 /// ```
 /// use conversant::scheduler::{CallerOptions, How, Scheduler, Tracing};
@@ -26,7 +25,7 @@ use super::log::{Event, Log};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracing;
 
-/// An event of this name, with what all of them tell of a task.
+/// An event of this name, with the fields that all of them have.
 macro_rules! tell {
     ($name:literal, $task:expr, $($more:tt)*) => {
         tracing::trace!(

@@ -18,9 +18,9 @@ use super::summary::Summary;
 pub struct Synchronize<'a> {
     shared: &'a Arc<Shared>,
     caller: Key,
-    /// Its epoch is closed.
+    /// It has closed its epoch.
     closed: bool,
-    /// There may be nothing to wait for.
+    /// With nothing outstanding it gives an empty summary.
     or_nothing: bool,
 }
 
@@ -54,7 +54,7 @@ impl Op for Synchronize<'_> {
             if state.core.caller(caller).is_claimed() {
                 state.exact(wakes);
             }
-            // Who has no waker to leave yet has closed nothing, if its clone panics.
+            // First a clone of the waker: if cloning panics, nothing was closed.
             if !*closed && cloned.is_none() && state.core.caller(caller).has_to_wait() {
                 return None;
             }
@@ -72,7 +72,7 @@ impl Op for Synchronize<'_> {
             }
             if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
                 *closed = false;
-                // Whose waker that is has been woken already.
+                // Its own waker: it was woken already.
                 let own = state.core.caller_mut(caller).reopen_epoch();
                 wakes.extend(own);
                 return Some(Err(SyncError::Stalled(Stalled)));
@@ -106,7 +106,7 @@ impl Op for Synchronize<'_> {
 /// [`Scheduler::shutdown`](super::Scheduler::shutdown), until all has ended.
 pub struct Drained<'a, R> {
     shared: &'a Arc<Shared>,
-    /// Whose tasks; `None` for all of them, and the workers too.
+    /// The caller; `None` for all callers and the workers.
     of: Option<Key>,
     how: How,
     begun: bool,

@@ -1,21 +1,18 @@
-//! The workers: threads of our own, or jobs on the embedder's pool. A worker takes the
-//! scheduler's lock at most once a task: to report one and claim the next, or several
-//! (`state`).
+//! The workers: threads of the scheduler, or jobs on the user's pool. A worker takes the
+//! scheduler's lock at most once a task: to report it, and to claim the next, or several (`state`).
 //!
-//! Before it sleeps a worker that found nothing looks for its wake-up for about 2 us,
-//! as every wait of the crate does. Measured with 0, 2, 5 and 20 us (pinned, medians):
-//! a task that comes within that time begins after 2.5 us, else after 7.5, and after
-//! 100 us of rest 7.9 to 8.1 with each of them. But where two threads submit beside two
-//! workers on two processors, a task of nothing took 1.4 and 1.5 us with 0 and 2, and
-//! 2.1 and 1.9 with 5 and 20: hence 2.
+//! A worker that finds nothing spins for about 2 us before it sleeps, as every wait of the crate
+//! does. Measured with 0, 2, 5 and 20 us (pinned, medians): a task that comes within that time
+//! begins after 2.5 us, else after 7.5, and after 100 us of rest 7.9 to 8.1 with each of them. But
+//! with two submitting threads and two workers on two processors, a trivial task took 1.4 and 1.5
+//! us with 0 and 2, and 2.1 and 1.9 with 5 and 20: hence 2.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::sync::{Arc, Builder as ThreadBuilder};
-use crate::wait::{Op, Wait, WakeBatch, drop_quietly, look_twice, sealed};
+use crate::wait::{WakeBatch, drop_quietly, with_parker};
 
 use super::current::Working;
 use super::local_queue::Report;
@@ -24,7 +21,7 @@ use super::pool::{Host, Threads};
 use super::shared::Shared;
 use super::state::{State, Taken};
 
-/// Starts worker `n`; if that cannot be done its number is given back.
+/// Starts worker `n`; if that fails, its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
     let handle = WorkerHandle {
         shared: Arc::clone(shared),
@@ -78,7 +75,7 @@ impl WorkerHandle {
             let Own { pace, kept, .. } = &mut own;
             kept.late = false;
             let ran = perform(&self.shared, self.n, taken, kept);
-            // Before the lock, for which it may wait.
+            // Before the lock, since it may wait for that.
             pace.pause(std::mem::take(&mut kept.ran), || match kept.late {
                 true => self.shared.origin.elapsed(),
                 false => ran.end,
@@ -88,27 +85,63 @@ impl WorkerHandle {
         self.stage = Stage::Left;
     }
 
-    /// Reports the last task and takes the next, or several; `None` if the worker has
-    /// left.
+    /// Reports the last task and claims the next, or several; rests while there is none. `None` if
+    /// the worker has left.
     fn next(&self, own: &mut Own) -> Option<Taken> {
         own.leaves = None;
-        loop {
-            let ends = Cell::new(None);
-            let mut wait = Wait::new(Next {
-                shared: &self.shared,
-                n: self.n,
-                own,
-                ends: &ends,
-                fresh: true,
-            });
-            let found = wait.wait_at_most(|| ends.get());
-            drop(wait);
-            match found {
-                Ok(Some(taken)) => return Some(taken),
-                _ if own.left => return None,
-                _ => {}
+        with_parker(|parker, cx| {
+            loop {
+                match self.look(own, cx.waker()) {
+                    Ok(next) => return next,
+                    Err(until) => _ = parker.sleep_until(until),
+                }
             }
+        })
+    }
+
+    /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
+    /// already; `None` if the worker has left. The error is until when it rests.
+    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Option<Instant>> {
+        let Own { ran, kept, .. } = own;
+        let (ran, to_wake) = (ran.take(), kept.to_wake.take());
+        let mut session = self.shared.state.lock();
+        session.posting.bodies.take_in(&mut kept.bodies);
+        self.shared.with_locked(session, true, |state, wakes, now| {
+            wakes.extend(to_wake);
+            let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
+            match more {
+                Some(taken) => Ok(Some(taken)),
+                None => self.find(state, own, waker, now, wakes),
+            }
+        })
+    }
+
+    fn find(
+        &self,
+        state: &mut State,
+        own: &mut Own,
+        waker: &Waker,
+        now: Duration,
+        wakes: &mut WakeBatch,
+    ) -> Result<Option<Taken>, Option<Instant>> {
+        let Self { shared, n, .. } = self;
+        let most = own.pace.most(state.pace, now, shared.claim_time);
+        if let Some(taken) = state.claim(*n, most, now, wakes) {
+            return Ok(Some(taken));
         }
+        state.pace = own.pace.recent;
+        let leaves = now.saturating_add(shared.idle);
+        let leaves = *own.leaves.get_or_insert(leaves);
+        // The keeper of the time stays until the next date. On a pool no worker rests.
+        let until = state.core.clock.keep(*n);
+        let until = until.or((now < leaves).then_some(leaves));
+        let rests = matches!(shared.host, Host::Threads(_)) && !state.core.workers.must_leave();
+        let Some(until) = until.filter(|_| rests) else {
+            state.core.retire(*n);
+            return Ok(None);
+        };
+        state.core.rest(*n, Some(waker.clone()));
+        Err(shared.origin.checked_add(until))
     }
 }
 
@@ -126,18 +159,18 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// How long a worker's recent tasks took. A worker prefetches no more than lasts it for the
-/// claim time: where tasks are long, or wait for each other, more gains nothing.
+/// How long a worker's recent tasks took. A worker claims no more tasks than fit into the claim
+/// time: if tasks are long, or wait for each other, more gains nothing.
 #[derive(Default)]
 struct Pace {
-    /// When it claimed last.
+    /// The time of its last claim.
     since: Duration,
-    /// What each took: at once if that is more than before, else by and by.
+    /// The time of a task: follows a longer one at once, and a shorter one gradually.
     recent: Option<Duration>,
 }
 
 impl Pace {
-    /// It has run so many since then.
+    /// It has run so many tasks since then.
     fn pause(&mut self, ran: u32, now: impl FnOnce() -> Duration) {
         if ran > 0 {
             let last = now().saturating_sub(self.since) / ran;
@@ -146,8 +179,8 @@ impl Pace {
         }
     }
 
-    /// How many tasks last for the `claim_time`: as those of another worker took `before`, as
-    /// long as it has run none; one, if nothing is known. Asked at each claim.
+    /// How many tasks fit into the `claim_time`; asked at each claim. While it has run none, it
+    /// uses what another worker measured `before`; one if nothing is known.
     fn most(&mut self, before: Option<Duration>, now: Duration, claim_time: Duration) -> u32 {
         self.since = now;
         self.recent = self.recent.or(before);
@@ -158,107 +191,13 @@ impl Pace {
     }
 }
 
-/// What a worker has from one task to the next.
+/// What a worker keeps between tasks.
 #[derive(Default)]
 struct Own {
     pace: Pace,
-    /// The last task, which is to be reported.
+    /// The last task, to be reported.
     ran: Option<Report>,
     kept: RunnerState,
-    /// When it has rested for long enough to leave; not known before it must.
+    /// When it leaves, if it goes on resting; `None` before it rests.
     leaves: Option<Duration>,
-    /// When the next task is due, if it keeps the time.
-    until: Option<Duration>,
-    left: bool,
-}
-
-/// The wait of a worker for its next task; on a pool it never lasts. When it times out the worker
-/// leaves, if it has rested for long enough and does not keep the time. The first
-/// poll reports the task before. Gives nothing if the worker has left; or keeps the time
-/// from now on, for which it must rest anew.
-struct Next<'a> {
-    shared: &'a Arc<Shared>,
-    n: u32,
-    own: &'a mut Own,
-    /// When to wake up if nobody wakes it: never if that is no date.
-    ends: &'a Cell<Option<Instant>>,
-    /// Before the end of the first poll, from which its deadline follows.
-    fresh: bool,
-}
-
-impl Next<'_> {
-    fn find(
-        &mut self,
-        state: &mut State,
-        (fresh, cloned): (bool, &mut Option<Waker>),
-        now: Duration,
-        wakes: &mut WakeBatch,
-    ) -> Option<Option<Taken>> {
-        let Self { shared, n, .. } = *self;
-        let own = &mut *self.own;
-        let most = own.pace.most(state.pace, now, shared.claim_time);
-        if let Some(taken) = state.claim(n, most, now, wakes) {
-            return Some(Some(taken));
-        }
-        state.pace = own.pace.recent;
-        // On a pool none rests.
-        let rests = matches!(shared.host, Host::Threads(_));
-        if !rests || state.core.workers.must_leave() {
-            state.core.retire(n);
-            own.left = true;
-            return Some(None);
-        }
-        let before = std::mem::replace(&mut own.until, state.core.clock.keep(n));
-        let sooner = |due| before.is_none_or(|before| due < before);
-        if !fresh && own.until.is_some_and(sooner) {
-            return Some(None);
-        }
-        let leaves = now.saturating_add(shared.idle);
-        let leaves = *own.leaves.get_or_insert(leaves);
-        let ends = own.until.unwrap_or(leaves);
-        self.ends.set(shared.origin.checked_add(ends));
-        if let Some(waker) = cloned.take() {
-            *cloned = state.core.rest(n, Some(waker));
-        }
-        None
-    }
-}
-
-impl sealed::Sealed for Next<'_> {}
-
-impl Op for Next<'_> {
-    type Output = Option<Taken>;
-
-    /// One hold of the lock: records the ending, and finds the next task, unless the worker
-    /// has it already.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let shared = self.shared;
-        let fresh = std::mem::take(&mut self.fresh);
-        look_twice(cx, |_, cloned| {
-            let Own { ran, kept, .. } = &mut *self.own;
-            let (ran, to_wake) = (ran.take(), kept.to_wake.take());
-            let mut session = shared.state.lock();
-            session.posting.bodies.take_in(&mut kept.bodies);
-            let found = shared.with_locked(session, true, |state, wakes, now| {
-                wakes.extend(to_wake);
-                let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
-                match more {
-                    Some(taken) => Some(Some(taken)),
-                    None => self.find(state, (fresh, cloned), now, wakes),
-                }
-            });
-            found.map(Poll::Ready)
-        })
-    }
-
-    fn cancel(&mut self) {
-        let Self { shared, n, .. } = *self;
-        shared.with_state(|state, _, now| {
-            let rested = self.own.leaves.is_some_and(|leaves| leaves <= now);
-            if rested && !state.core.clock.keeps(n) {
-                state.core.retire(n);
-                self.own.left = true;
-            }
-        });
-    }
 }

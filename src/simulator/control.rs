@@ -13,14 +13,14 @@ use crate::scheduler::{
 use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 
 impl Simulation {
-    /// How many tasks there are of what, at this instant.
+    /// How many tasks are in each state at this instant.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.core.counts()
     }
 
-    /// Wakes a task that is a future and awaits, as whatever it awaits would: false if it does
-    /// not await. One that is polled just now does not await next.
+    /// Wakes a task that is a future and awaits, as a wake-up in a scheduler would; false if it
+    /// does not await. A future that is being polled then makes no pause at its next await.
     pub fn wake(&mut self, task: &SimTask) -> bool {
         let Some(Location::Future(future)) = self.find(task) else {
             return false;
@@ -33,13 +33,13 @@ impl Simulation {
         awaits
     }
 
-    /// Where a task of this simulation is to be looked for, if it has not ended.
+    /// The location of a task of this simulation, if it has not ended.
     fn find(&self, task: &SimTask) -> Option<Location> {
         let task = Some(task).filter(|task| task.number == self.core.number);
         task?.job.progress().location
     }
 
-    /// As [`synchronize`](Self::synchronize), of what has ended by now: time does not move.
+    /// Like [`synchronize`](Self::synchronize), but what has not ended by now is stalled.
     fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
         match self.core.synchronize(caller) {
@@ -146,7 +146,7 @@ impl Driver for Simulation {
 
     fn set_limit(&mut self, group: &GroupId, limit: Limit) -> Result<(), OutOfRange> {
         let group = self.group_key(*group);
-        // A simulation's groups stay.
+        // Groups of a simulation are never removed.
         self.core.backlog.set_limit(group, limit).unwrap_or(Ok(()))
     }
 

@@ -1,4 +1,4 @@
-//! One program text for the simulated and the real scheduler.
+//! One policy for the simulated and the real scheduler.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -19,11 +19,11 @@ use super::Work;
 
 /// What a policy drives: a [`Simulation`](super::Simulation), or a `&`[`Scheduler`].
 ///
-/// A policy is no trait: it is a function over any `D: Driver`, which says who submits what,
-/// when, with which weights, caps, groups, tiers and bumps. Simulated, each task takes the time that its [`Work`] says and
-/// ends as that says; on a scheduler what is handed in with it is run. The decisions are those of
-/// the same core. Exactly the same they are where the tasks take the same time, with
-/// [`claims(1)`](crate::scheduler::Builder::claims).
+/// A policy is a function over any `D: Driver`. It decides which caller submits what and when, with
+/// which weights, caps, groups, tiers and bumps. In a simulation each task takes the time that its
+/// [`Work`] says, and ends as that says. A scheduler runs the closure or future that is submitted
+/// with it. Both decide with the same core. Their decisions are exactly the same if the tasks take
+/// the same time, with [`claims(1)`](crate::scheduler::Builder::claims).
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,13 +48,13 @@ use super::Work;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Driver {
-    /// One who submits.
+    /// A caller, which submits tasks.
     type Caller;
 
     /// A group of a caller's tasks.
     type Group;
 
-    /// A task, by which to bump or cancel it.
+    /// A task, to bump or cancel it.
     type Task;
 
     /// A new caller.
@@ -76,8 +76,8 @@ pub trait Driver {
         level: u8,
     ) -> Result<Self::Group, OutOfRange>;
 
-    /// Submits a task to this group of the caller, or alone: `work` says where it goes and,
-    /// simulated, what becomes of it; the scheduler runs `f`, a simulation drops it.
+    /// Submits a task to this group of the caller, or alone. `work` says where it goes and, in a
+    /// simulation, how long it takes and how it ends. A scheduler runs `f`; a simulation drops it.
     ///
     /// # Errors
     ///
@@ -107,28 +107,28 @@ pub trait Driver {
     where
         F: Future<Output = Result<(), String>> + Send + 'static;
 
-    /// What `f` submits arrives at one instant: until its end no task starts. So a
-    /// [`synchronize`](Self::synchronize) in `f` waits for nothing: what has not ended is
-    /// [stalled](SyncError::Stalled). `f` must not wait by other means either for a task that
-    /// has not started.
+    /// Runs `f`. No task starts until it returns, so all that it submits arrives at one instant. A
+    /// [`synchronize`](Self::synchronize) in `f` does not wait: what has not ended is
+    /// [stalled](SyncError::Stalled). `f` must not wait in another way for a task that has not
+    /// started.
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R;
 
     /// A task's number, as in the records.
     fn id(&self, task: &Self::Task) -> TaskId;
 
-    /// Bumps the group of a task; a future that has begun, itself: its next poll.
+    /// Bumps the group of a task, or the next poll of a future that has begun.
     ///
     /// # Errors
     ///
     /// [`Stale`] if the task has ended.
     fn bump(&mut self, task: &Self::Task, level: u8) -> Result<(), Stale>;
 
-    /// Cancels a task if it has not started, or is a future that awaits: true if so. One that
-    /// is polled is cancelled when it awaits next.
+    /// Cancels a task that has not started, or a future that awaits: true if it did. A future that
+    /// is being polled is cancelled when it awaits next.
     fn cancel(&mut self, task: &Self::Task) -> bool;
 
-    /// Cancels all of a caller's tasks that have not started, and its futures that await; one
-    /// that is polled is cancelled when it awaits next. What is submitted later runs.
+    /// Cancels all of a caller's tasks that have not started, and its futures that await. A future
+    /// that is being polled is cancelled when it awaits next. Tasks that are submitted later run.
     fn cancel_all(&mut self, caller: &Self::Caller);
 
     /// Changes a caller's cap; 0 is a pause.
@@ -148,21 +148,21 @@ pub trait Driver {
     /// Changes a group's standing level.
     fn set_level(&mut self, group: &Self::Group, level: u8);
 
-    /// Changes the most workers.
+    /// Changes the largest number of workers.
     ///
     /// # Errors
     ///
     /// [`OutOfRange`] outside 1 to 1024.
     fn set_workers(&mut self, max: u32) -> Result<(), OutOfRange>;
 
-    /// Waits for all that the caller has submitted since its last synchronize.
+    /// Waits for all tasks that the caller has submitted since its last synchronize.
     ///
     /// # Errors
     ///
     /// [`SyncError`].
     fn synchronize(&mut self, caller: &Self::Caller) -> Result<Summary, SyncError>;
 
-    /// Lets so much time pass: a scheduler's thread waits.
+    /// Lets `time` pass; with a scheduler, the calling thread waits.
     fn pass(&mut self, time: Duration);
 }
 
@@ -260,12 +260,12 @@ impl Driver for &Scheduler {
     }
 }
 
-// The schedulers with which the thread is in an `at_once`.
+// The schedulers of which the thread runs an `at_once`.
 per_thread! {
     static AT_ONCE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While a thread is in an `at_once`.
+/// Lives while a thread is in an `at_once`.
 struct AtOnce<'a> {
     _hold: Hold<&'a Scheduler>,
 }
@@ -292,7 +292,7 @@ impl Drop for AtOnce<'_> {
     }
 }
 
-/// Where a scheduler puts it.
+/// The place of a task in a scheduler.
 fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
     if work.group.is_some() {
         return Err(Reason::ForeignGroup);
@@ -302,7 +302,7 @@ fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
     Ok(group.into_iter().fold(place, Place::group))
 }
 
-/// What never comes.
+/// A wait that never ends.
 struct Never;
 
 impl sealed::Sealed for Never {}

@@ -1,4 +1,4 @@
-//! Bad names, and what workers that rest leave behind.
+//! Names of another simulation, and workers that rest.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What a simulation's tasks are, and the names of what it holds; a name says
-//! whose it is, by the simulation's number.
+//! The tasks of a simulation, and the names of its callers and tasks. A name holds the number of
+//! its simulation.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -27,7 +27,7 @@ impl fmt::Debug for CallerId {
     }
 }
 
-/// As it prints.
+/// Serialized as its `Display`.
 #[cfg(feature = "serde")]
 impl serde::Serialize for CallerId {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -43,7 +43,7 @@ pub struct SimTask {
     pub(super) id: TaskId,
 }
 
-/// What is to be run, and how far it has come.
+/// A task and its progress.
 pub(super) type Job = Arc<Task>;
 
 #[derive(Debug)]
@@ -55,11 +55,11 @@ pub(super) struct Task {
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Where it waits: nowhere, once it has ended.
+    /// Where it waits; `None` once it has ended.
     pub(super) location: Option<Location>,
-    /// How often it is still to await.
+    /// How many more times it awaits.
     awaits: u32,
-    /// What wakes it.
+    /// The timer that wakes it.
     pub(super) pause: Option<Timer>,
 }
 
@@ -81,12 +81,12 @@ impl Task {
         self.progress.lock()
     }
 
-    /// It has ended: what would have woken it.
+    /// The task has ended. Returns the timer that would have woken it.
     pub(super) fn ended(&self) -> Option<Timer> {
         std::mem::take(&mut *self.progress()).pause
     }
 
-    /// It was polled: how long it awaits now, if it does.
+    /// The task was polled. Returns how long it awaits now, if it does.
     pub(super) fn awaits(&self) -> Option<Duration> {
         let (pause, _) = self.work.awaits?;
         let progress = &mut *self.progress();
@@ -133,14 +133,14 @@ impl SimTask {
     }
 }
 
-/// What a simulated task is: how long it takes, how it ends, and its place.
+/// A simulated task: how long it takes, how it ends, and its place.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Work {
     pub(super) takes: Duration,
     pub(super) ending: Ending,
     pub(super) placing: Placing,
-    /// If it is a future: for how long, and how often.
+    /// If it is a future: how long it awaits, and how often.
     pub(super) awaits: Option<(Duration, u32)>,
     /// Its group, whose simulation is checked when it is submitted.
     pub(super) group: Option<GroupId>,
@@ -148,7 +148,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// A task that ends well after so long, in tier 0 and a group of its own.
+    /// A task that succeeds after `takes`, in tier 0 and a group of its own.
     pub fn takes(takes: Duration) -> Self {
         Self {
             takes,
@@ -160,10 +160,11 @@ impl Work {
         }
     }
 
-    /// It is a future that awaits so often, for `pause` each time: as one that was
-    /// [spawned](crate::scheduler::Caller::spawn) it keeps no worker meanwhile. Each of its polls,
-    /// one more than that, takes what the work [takes](Self::takes). Without a pause it wakes
-    /// itself while it is polled; a pause of [`Duration::MAX`] lasts until it is
+    /// Makes it a future that awaits `times` times, for `pause` each time.
+    ///
+    /// Like a [spawned](crate::scheduler::Caller::spawn) future it keeps no worker while it awaits.
+    /// Each of its `times + 1` polls takes as long as the work [takes](Self::takes). With a pause
+    /// of 0 it wakes itself while it is polled. A pause of [`Duration::MAX`] lasts until it is
     /// [woken](super::Simulation::wake).
     ///
     /// ```
@@ -187,20 +188,20 @@ impl Work {
         Self { awaits, ..self }
     }
 
-    /// It fails in the end.
+    /// It ends with a failure.
     pub fn failing(self) -> Self {
         let ending = Ending::Failed;
         Self { ending, ..self }
     }
 
-    /// It panics in the end.
+    /// It ends with a panic.
     pub fn panicking(self) -> Self {
         let ending = Ending::Panicked;
         Self { ending, ..self }
     }
 
-    /// It arrives so long after it is submitted, as one with a
-    /// [delay](crate::scheduler::Place::after) does.
+    /// It arrives this long after it is submitted, like a task with a
+    /// [delay](crate::scheduler::Place::after).
     pub fn after(mut self, after: Duration) -> Self {
         self.placing.after = after;
         self

@@ -1,20 +1,19 @@
-//! Values that stay where they are, in pages that go when nothing is in them.
+//! Values that never move, in pages that are freed when they are empty.
 //!
-//! State: a page is one block of memory, aligned to its size, so that a value's
-//! address tells its page. Its header says which slots are free, and which
-//! values are listed. All pages of one [`Pages`] share a list of those with a
-//! free slot, under a lock that is held for a few steps.
+//! State: a page is one block of memory, aligned to its size, so that a value's address gives its
+//! page. The page's header says which slots are free, and which values are listed. All pages of one
+//! [`Pages`] share a list of the pages with a free slot, under a lock that is held for a few steps.
 //!
 //! Invariants, under that lock:
 //! 1. `pages` holds all pages, and `open` those with a free slot, by number.
-//! 2. A page without a value goes, unless it is the only open one and comes before all gaps.
-//! 3. The numbers from `base` to `top` that no page has are in `gaps`, but not the
-//!    last of them: a new page takes the first, or else `top`.
-//! 4. A pair of index and generation is issued once. A slot counts up when its value
-//!    goes, and is retired where that would wrap. No page from `base` on that went has
-//!    issued `floor` or a later generation, whatever its number was; with it a new
-//!    page begins. Before `floor` wears out, `base` rises to `never`, past all numbers
-//!    so far: there the generations begin again.
+//! 2. A page without a value is freed, unless it is the only open one and comes before all gaps.
+//! 3. `gaps` has the numbers from `base` to `top` that no page has; the last number below `top` is
+//!    not among them. A new page takes the first gap, or else `top`.
+//! 4. A pair of index and generation is issued once. A slot increments its generation when its
+//!    value goes, and is retired where that would wrap. No freed page with a number from `base` on
+//!    has issued `floor` or a later generation; a new page begins with `floor`. Before `floor`
+//!    wears out, `base` rises to `never`, past all numbers used so far: there the generations
+//!    restart.
 //! 5. The generation of a slot in use does not change.
 
 #![allow(unsafe_code)]
@@ -35,22 +34,22 @@ const LAYOUT: Layout = match Layout::from_size_align(PAGE, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("a page has a size"),
 };
-/// Indices that belong to a page; it has no more slots.
+/// How many indices belong to a page; a page has no more slots than that.
 const INDICES: usize = Bits::BITS as usize;
 const MOST_PAGES: u32 = u32::MAX / INDICES as u32;
-/// A page freed with such a generation ends the use of all numbers so far.
+/// When a page is freed with a generation above this, all numbers used so far are retired.
 const WORN: u32 = u32::MAX / 2;
 
 /// One bit for each slot.
 type Bits = u128;
 
-/// Its cells change under the lock.
+/// The head of a page. Its cells change under the lock.
 struct Header<S> {
     shared: Arc<Mutex<Shared<S>>>,
-    /// What the owner of the values wants to find by any of them.
+    /// What the owner of the values wants to find from any of them.
     context: *const (),
     number: u32,
-    /// By slot: of the value there, or of the next one.
+    /// For each slot: the generation of its value, or of the next one.
     generations: [Cell<NonZeroU32>; INDICES],
     used: Cell<Bits>,
     free: Cell<Bits>,
@@ -62,22 +61,22 @@ type Page<S> = NonNull<Header<S>>;
 struct Shared<S> {
     pages: BTreeMap<u32, Page<S>>,
     open: BTreeMap<u32, Page<S>>,
-    /// Pages below it are not made any more.
+    /// No new page gets a number below this.
     base: u32,
-    /// No page from here on is there.
+    /// No page has this number or a higher one.
     top: u32,
-    /// No page from here on was ever made.
+    /// No page ever had this number or a higher one.
     never: u32,
     gaps: BTreeSet<u32>,
     floor: NonZeroU32,
-    /// The `Pages` are gone.
+    /// The `Pages` were dropped.
     closed: bool,
 }
 
 // SAFETY: pages belong to whoever has the lock, and their values are `Send`.
 unsafe impl<S: Send> Send for Shared<S> {}
 
-/// Where the slots begin.
+/// The offset of the first slot.
 const fn start<S>() -> usize {
     assert!(align_of::<S>() <= PAGE / 4);
     size_of::<Header<S>>().next_multiple_of(align_of::<S>())
@@ -124,7 +123,7 @@ pub(crate) unsafe fn key_of<S>(value: NonNull<S>) -> Key {
     }
 }
 
-/// What was given with the first value of this one's page.
+/// The context that was given with the first value of this value's page.
 ///
 /// # Safety
 ///
@@ -135,7 +134,7 @@ pub(crate) unsafe fn context_of<S>(value: NonNull<S>) -> *const () {
     unsafe { page_of(value).as_ref().context }
 }
 
-/// Drops a value where it is, and frees its slot.
+/// Drops a value in place, and frees its slot.
 ///
 /// # Safety
 ///
@@ -152,7 +151,7 @@ pub(crate) unsafe fn remove<S>(value: NonNull<S>) {
 }
 
 impl<S> Shared<S> {
-    /// Marks a slot free; its page goes by invariant 2.
+    /// Marks a slot free; then its page may be freed, by invariant 2.
     ///
     /// # Safety
     ///
@@ -266,14 +265,14 @@ impl<S> Pages<S> {
         })))
     }
 
-    /// A new page begins with the last generation that does not end the use of its number.
+    /// Makes a new page begin with the last generation that does not retire its number.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn wear_out(&self) {
         self.0.lock().floor = NonZeroU32::new(WORN).expect("not 0");
     }
 
-    /// Puts a value into a free slot of the first open page, and lists it. A new page has
-    /// this context.
+    /// Puts a value into a free slot of the first open page, and lists it. A new page gets this
+    /// context.
     pub(crate) fn insert(&self, value: S, context: *const ()) -> NonNull<S> {
         let mut shared = self.0.lock();
         let page = match shared.open.first_key_value() {
@@ -298,7 +297,7 @@ impl<S> Pages<S> {
         }
     }
 
-    /// Takes a value off the list; false if it was not on it.
+    /// Removes a value from the list; false if it was not listed.
     ///
     /// # Safety
     ///
@@ -317,15 +316,15 @@ impl<S> Pages<S> {
         listed & mask != 0
     }
 
-    /// What `f` gives for the listed value with this key, which stays listed
-    /// meanwhile. Others wait: `f` must not, nor use the pages.
+    /// What `f` gives for the listed value with this key, which stays listed meanwhile. The lock is
+    /// held: `f` must not wait, and must not use the pages.
     pub(crate) fn with<R>(&self, key: Key, f: impl FnOnce(NonNull<S>) -> R) -> Option<R> {
         let shared = self.0.lock();
         shared.get(key).map(f)
     }
 
-    /// The listed values from this index on, in the order of their indices: `most` at
-    /// least, if there are as many, and less than a page more.
+    /// The listed values from this index on, in the order of their indices: at least `most`, if
+    /// there are as many, and less than a page more.
     pub(crate) fn listed(&self, first: u32, most: usize) -> Vec<NonNull<S>> {
         let shared = self.0.lock();
         let mut found = Vec::new();

@@ -10,8 +10,8 @@ std::thread_local! {
     static VISITED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many slots this thread has visited one after the other: for tests that somebody does
-/// not search a slab.
+/// How many slots this thread has visited in sequence: for tests that an operation does not search
+/// a slab.
 pub(crate) fn slots_visited() -> u64 {
     VISITED.get()
 }
@@ -20,7 +20,7 @@ pub(super) fn visited() {
     VISITED.set(VISITED.get() + 1);
 }
 
-/// Whose generations begin with this one.
+/// A slab whose generations begin with this one.
 fn slab_at<T>(generation: u32) -> Slab<T> {
     let mut slab = Slab::new();
     slab.floor = NonZeroU32::new(generation).unwrap();
@@ -33,7 +33,7 @@ impl<T> Slab<T> {
         self.get(key).is_some()
     }
 
-    /// Checks the numbered invariants of the file that can be seen from the state.
+    /// Checks the numbered invariants of `slab.rs` that the state shows.
     fn check(&self) {
         let (mut empty, mut len) = (Vec::new(), 0);
         for (number, place) in self.places.iter().enumerate() {
@@ -101,7 +101,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..600)
 }
 
-/// The slab beside a map of what must be in it and a list of all keys that are gone.
+/// The slab, a map of what must be in it, and a list of all keys that are gone.
 struct Pair {
     slab: Slab<u64>,
     model: HashMap<Key, u64>,
@@ -240,7 +240,7 @@ fn a_slot_whose_generation_would_wrap_is_retired() {
     let pin = slab.insert(0);
     slab.floor = NonZeroU32::MIN;
     let mut uses = HashMap::new();
-    // Each slot but the pinned one has two generations, and then the chunk is used up.
+    // Each slot except the pinned one has two generations left; then the chunk is used up.
     for n in 0..2 * (CHUNK - 1) {
         let key = slab.insert(n);
         assert_eq!(key.index() >> 8, 0);
@@ -275,7 +275,7 @@ fn a_chunk_of_retired_slots_is_freed_and_its_place_never_used_again() {
     assert!(old.iter().all(|&key| !slab.contains(key)));
 }
 
-/// They are used to the end, and remembered; others begin where the least worn are.
+/// Worn places are used to the end, and remembered; others begin where the least worn are.
 #[test]
 fn worn_places_are_not_forgotten() {
     let mut slab = slab_at(WORN.get() - 1);
@@ -284,7 +284,7 @@ fn worn_places_are_not_forgotten() {
         slab.remove(key).unwrap();
         slab.check();
     }
-    // The first has its chunk still.
+    // The first place still has its chunk.
     assert_eq!(slab.places.len(), 4);
     let more: Vec<Key> = (0..5 * CHUNK).map(|n| slab.insert(n)).collect();
     for (n, key) in more.iter().enumerate() {
@@ -322,7 +322,7 @@ fn memory_goes_back() {
     };
     let keys: Vec<Key> = (0..1000 * CHUNK as u64).map(|n| slab.insert(n)).collect();
     assert!(slab.heap_bytes() > 900 * one);
-    // Only the last chunk stays: the directory is as long as before, all else is given back.
+    // Only the last chunk stays: the directory keeps its length, all else is given back.
     let (last, others) = keys.split_last().unwrap();
     others
         .iter()
@@ -362,7 +362,7 @@ fn an_element_at_the_edge_of_a_chunk_does_not_allocate_each_time() {
     let bytes = slab.heap_bytes();
     for n in 0..1000 {
         let key = slab.insert(n);
-        // A chunk made anew would start with every slot at one and the same generation.
+        // In a new chunk every slot would start with the same generation.
         assert_eq!(
             (key.index(), key.generation.get()),
             (first.index(), n as u32 + 2)

@@ -11,7 +11,7 @@ enum Change {
     Opened(u32),
     /// The open tier starts nothing new from now on.
     Drains,
-    /// It may start tasks again.
+    /// The open tier may start tasks again.
     Resumed,
     Emptied,
 }
@@ -31,7 +31,7 @@ fn waiting(tiers: &[u32]) -> Tiers {
     all
 }
 
-/// The open tier, whether it drains, and how many of it wait and run.
+/// The open tier, whether it drains, and how many of its tasks wait and run.
 fn state(tiers: &Tiers) -> (Option<u32>, bool, u64, u64) {
     (
         tiers.open(),
@@ -107,7 +107,7 @@ fn while_a_lower_tier_is_outstanding_the_open_one_starts_nothing_new() {
     assert_eq!(told(&mut tiers, |t| t.finish(300)), Change::Same);
     assert_eq!(told(&mut tiers, |t| t.arrive(300)), Change::Same);
     assert!(!tiers.startable(300));
-    // One drain and no more: what else of 300 waits does not hold back 100.
+    // One drain and no more: the other waiting tasks of 300 do not hold back 100.
     assert_eq!(told(&mut tiers, |t| t.finish(300)), Change::Opened(100));
     assert_eq!(tiers.others().next(), Some((300, 2)));
 }
@@ -139,16 +139,16 @@ fn a_given_back_task_waits_again_in_its_tier() {
 
 #[test]
 fn a_cancelled_task_never_stalls() {
-    // The last of the open tier.
+    // The last task of the open tier.
     let mut tiers = waiting(&[100, 200]);
     assert_eq!(told(&mut tiers, |t| t.leave(100)), Change::Opened(200));
-    // The one for which the open tier drains.
+    // The task for which the open tier drains.
     tiers.start(200);
     tiers.arrive(200);
     assert_eq!(told(&mut tiers, |t| t.arrive(100)), Change::Drains);
     assert_eq!(told(&mut tiers, |t| t.leave(100)), Change::Resumed);
     assert!(tiers.startable(200));
-    // One of two, one of two tiers, for which it drains.
+    // One of two tasks, and one of two tiers, for which the open tier drains.
     [100, 100, 50]
         .into_iter()
         .for_each(|tier| tiers.arrive(tier));
@@ -156,7 +156,7 @@ fn a_cancelled_task_never_stalls() {
     assert_eq!(told(&mut tiers, |t| t.leave(50)), Change::Same);
     assert!(tiers.draining());
     assert_eq!(told(&mut tiers, |t| t.leave(100)), Change::Resumed);
-    // The last of all.
+    // The last task of all.
     assert_eq!(told(&mut tiers, |t| t.leave(200)), Change::Same);
     assert_eq!(told(&mut tiers, |t| t.finish(200)), Change::Emptied);
     tiers.arrive(7);
@@ -245,7 +245,7 @@ fn a_start_that_may_not_be_is_caught() {
     waiting(&[1, 2]).start(2);
 }
 
-/// The rule word for word, over a list of tasks that is searched each time.
+/// The rule, word for word, over a list of tasks that is searched each time.
 #[derive(Default)]
 struct Model {
     tasks: Vec<(u32, bool)>,
@@ -279,7 +279,7 @@ impl Model {
         }
     }
 
-    /// The place of some task in this state, chosen by a number.
+    /// The index of a task in this state, chosen by a number.
     fn pick(&self, running: bool, choice: usize) -> Option<usize> {
         let places: Vec<usize> = (0..self.tasks.len())
             .filter(|&at| self.tasks[at].1 == running)
@@ -331,7 +331,7 @@ fn compare(tiers: &Tiers, model: &Model) {
     );
 }
 
-/// Applies one operation to both, if it can be done.
+/// Applies one operation to both, if that is possible.
 fn step(tiers: &mut Tiers, model: &mut Model, op: u8, tier: u32, choice: usize) {
     match op {
         0..3 => {
@@ -383,7 +383,7 @@ proptest! {
         for (op, tier, choice) in ops {
             step(&mut tiers, &mut model, op, tier, choice);
         }
-        // Whatever has happened: started and finished in the order of the rule, all of it runs.
+        // After any history all tasks run, if they start and finish in the order of the rule.
         while let Some(tier) = tiers.open() {
             if tiers.running() == 0 {
                 prop_assert!(tiers.startable(tier));

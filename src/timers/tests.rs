@@ -75,7 +75,7 @@ fn a_time_beyond_all_is_never_due() {
     assert_eq!(timers.cancel(timer), None);
 }
 
-/// One step: set for a time, cancel the n-th that was ever set, advance.
+/// One step: set a timer, cancel the n-th that was ever set, or advance the time.
 #[derive(Clone, Debug)]
 enum Step {
     Set(u64),

@@ -1,8 +1,8 @@
-//! Who waits, in the order they came.
+//! A wait queue: the waiters in the order in which they came.
 //!
-//! State: a waiter has a ticket, a number that only rises, and the waiters stand in a
-//! line in the order of their tickets. One that is notified has given its waker to a
-//! batch; it keeps its place until it is removed. In the middle it leaves an empty place.
+//! State: each waiter has a ticket, a number that only rises. The queue is in the order of the
+//! tickets. A waiter that is notified has given its waker to a batch; it keeps its place until it
+//! is removed. A waiter removed from the middle leaves an empty place.
 //!
 //! ```text
 //!   register -> waiting --notify--> notified --rewait--> waiting
@@ -10,25 +10,26 @@
 //!                  +------ remove ------+
 //! ```
 //!
-//! Protocol: the list stands under its owner's mutex, beside what is waited for.
-//! A waiter registers under the lock under which it found nothing; who makes
-//! something available notifies under it. A notified waiter that looks in vain
-//! calls `rewait` before it unlocks: a mark left standing counts a sleeper among
-//! the awake. One that leaves notified, without having taken anything, passes
-//! that on: its owner notifies the next.
+//! Protocol: the queue is protected by its owner's mutex, which also protects what is waited for. A
+//! waiter registers under the lock under which it found nothing. A thread that makes something
+//! available notifies under the same lock. A notified waiter that again finds nothing calls
+//! `rewait` before it unlocks: otherwise a sleeper would count as notified. If a notified waiter
+//! leaves without having taken anything, its owner notifies the next one.
 //!
 //! Invariants:
-//! 1. Tickets are given out once, and rise along the line.
-//! 2. Who has left has no waker. `len` counts who has not, `waiting` who has one.
-//! 3. Nobody before `told` has a waker; who stands there has one.
-//! 4. The first place is not empty, and at most half are, but for a few. A line
+//! 1. Each ticket is given out once, and tickets rise along the queue.
+//! 2. A waiter that has left has no waker. `len` counts the waiters that have not left; `waiting`
+//!    counts those that have a waker.
+//! 3. No place before `notified` has a waker; the place at `notified`, if there is one, has one.
+//! 4. The first place is not empty; at most half of the places, and a few more, are. A queue that
+//!    becomes empty frees a large block.
 //!    that becomes empty gives a large block back.
-//! 5. No waker is cloned, woken or dropped in here: they come in as values, and
-//!    leave into a batch or as return values.
+//! 5. No waker is cloned, woken or dropped in this module: wakers come in as values, and leave into
+//!    a batch or as return values.
 //!
-//! Cost: O(1), but for O(log n) to find who has a ticket after places were closed
-//! up. A search for the next to notify passes over those who were told since somebody
-//! before them looked in vain.
+//! Cost: O(1), except O(log n) to find a waiter by its ticket after empty places were removed. A
+//! search for the next waiter to notify skips the waiters notified since the last time that one
+//! before them called `rewait`.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -41,23 +42,23 @@ use super::session::WakeBatch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(NonZeroU64);
 
-/// What a waiter left behind.
+/// What is left of a waiter that was removed.
 #[derive(Debug)]
 #[must_use = "the waker must be dropped outside the lock"]
 pub(crate) struct Removed<D> {
-    /// It had been told to look, and had not looked since.
+    /// It was notified, and has not looked since.
     pub(crate) was_notified: bool,
     pub(crate) waker: Option<Waker>,
     pub(crate) data: D,
 }
 
-/// What one who waits has been told.
+/// What a waiter has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum WaiterState {
-    /// Nothing: what it asks for cannot be had, or not by it yet.
+    /// Nothing: what it asks for is not available, or not available to it yet.
     Waiting,
-    /// That it can be had, and has not looked since; others may be quicker.
+    /// That it is available. The waiter has not looked since; others may be quicker.
     Notified,
     /// It has been given what it asks for, and has not collected it.
     Granted,
@@ -73,19 +74,19 @@ impl fmt::Display for WaiterState {
     }
 }
 
-/// How many wait for one thing.
+/// How many waiters one thing has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaitCounts {
-    /// Those that sleep.
+    /// Waiters that sleep.
     pub waiting: usize,
-    /// Those that were woken and have not looked yet, such as a task that is not polled.
-    /// Each keeps one grant from the others, and no more.
+    /// Waiters that were woken and have not looked yet, such as a task that is not polled. Each of
+    /// them keeps at most one grant from the others.
     pub notified: usize,
 }
 
 impl WaitCounts {
-    /// Of all these.
+    /// The sum over all these queues.
     pub(crate) fn sum<'a, D: 'a>(all: impl Iterator<Item = &'a Waiters<D>>) -> Self {
         all.fold(Self::default(), |sum, waiters| Self {
             waiting: sum.waiting + waiters.waiting(),
@@ -94,15 +95,15 @@ impl WaitCounts {
     }
 }
 
-/// How many places an empty line keeps at most, and how many may be empty.
+/// How many places an empty queue keeps at most, and how many may be empty.
 const FEW: usize = 8;
 
 #[derive(Debug)]
 struct Waiter<D> {
     ticket: Ticket,
-    /// `None`: it is notified.
+    /// `None`: the waiter is notified.
     waker: Option<Waker>,
-    /// `None`: it has left.
+    /// `None`: the waiter has left.
     data: Option<D>,
 }
 
@@ -130,7 +131,7 @@ impl<D> Waiters<D> {
     /// Puts a waiter at the end of the queue.
     pub(crate) fn register(&mut self, data: D, waker: Waker) -> Ticket {
         let ticket = self.next;
-        // One for each nanosecond lasts for 500 years.
+        // One ticket a nanosecond lasts for 500 years.
         self.next = Ticket(ticket.0.checked_add(1).expect("a number is left"));
         self.waiters.push_back(Waiter {
             ticket,
@@ -142,9 +143,9 @@ impl<D> Waiters<D> {
         ticket
     }
 
-    /// A waiter was polled again: it waits with this waker, at its old place,
-    /// and its mark is cleared. Returns the waker that is not needed: the old
-    /// one, or `waker` if both wake the same task.
+    /// A waiter was polled again: it waits with this waker, at its old place, and no longer counts
+    /// as notified. Returns the waker that is not needed: the old one, or `waker` if both wake the
+    /// same task.
     ///
     /// # Panics
     ///
@@ -162,8 +163,8 @@ impl<D> Waiters<D> {
         self.waiters[at].waker.replace(waker)
     }
 
-    /// One that found nothing registers with `data`, or waits on. False if it
-    /// needs a `cloned` waker to leave here; one not needed is put in its place.
+    /// Registers a waiter that found nothing, with `data`, or lets it wait on. Returns false if it
+    /// needs a `cloned` waker to store here. A waker that is not needed is put in its place.
     pub(crate) fn enqueue(
         &mut self,
         data: D,
@@ -185,7 +186,7 @@ impl<D> Waiters<D> {
         true
     }
 
-    /// Tells the longest waiting un-notified waiter to look again.
+    /// Notifies the waiter that has waited longest among those not notified.
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
         let at = self.notified;
         let ticket = self.waiters.get(at)?.ticket;
@@ -193,8 +194,8 @@ impl<D> Waiters<D> {
         Some(ticket)
     }
 
-    /// Tells the longest waiting, until so many have been told or all; false if
-    /// the batch is full before.
+    /// Notifies waiters, longest waiting first, until `due` of them, or all, are notified. Returns
+    /// false if the batch is full before that.
     pub(crate) fn notify_up_to(&mut self, due: usize, wakes: &mut WakeBatch) -> bool {
         let due = due.min(self.len());
         while self.notified() < due {
@@ -206,7 +207,7 @@ impl<D> Waiters<D> {
         true
     }
 
-    /// Tells this waiter to look again; false if it has been told, or is gone.
+    /// Notifies this waiter. Returns false if it was notified before, or is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
         self.find(ticket).is_some_and(|at| self.tell(at, wakes))
     }
@@ -218,7 +219,7 @@ impl<D> Waiters<D> {
         waker.map(|waker| wakes.push(waker)).is_some()
     }
 
-    /// By invariant 3.
+    /// Restores invariant 3.
     #[inline]
     fn pass_told(&mut self) {
         while let Some(own) = self.waiters.get(self.notified)
@@ -228,7 +229,7 @@ impl<D> Waiters<D> {
         }
     }
 
-    /// Takes a waiter out of the queue.
+    /// Removes a waiter from the queue.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Removed<D>> {
         let at = self.find(ticket)?;
         let own = &mut self.waiters[at];
@@ -244,7 +245,7 @@ impl<D> Waiters<D> {
         })
     }
 
-    /// By invariant 4.
+    /// Restores invariant 4.
     fn tidy(&mut self) {
         while self.waiters.front().is_some_and(|own| own.data.is_none()) {
             self.waiters.pop_front();
@@ -260,7 +261,7 @@ impl<D> Waiters<D> {
         }
     }
 
-    /// Takes out who has a ticket. Its waker is to be dropped outside the lock.
+    /// Removes the waiter with this ticket. The caller drops the waker outside the lock.
     pub(crate) fn withdraw(&mut self, ticket: &mut Option<Ticket>) -> Option<Waker> {
         self.remove(ticket.take()?)?.waker
     }
@@ -274,18 +275,18 @@ impl<D> Waiters<D> {
         self.waiters[self.find(ticket)?].data.as_ref()
     }
 
-    /// The longest waiting of all, notified or not.
+    /// The waiter that has waited longest, notified or not.
     pub(crate) fn front(&self) -> Option<(Ticket, &D)> {
         self.iter().next()
     }
 
-    /// All of them by ticket, notified or not.
+    /// All waiters in the order of their tickets, notified or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Ticket, &D)> {
         let waiters = self.waiters.iter();
         waiters.filter_map(|own| Some((own.ticket, own.data.as_ref()?)))
     }
 
-    /// The un-notified ones by ticket.
+    /// The waiters that are not notified, in the order of their tickets.
     pub(crate) fn iter_waiting(&self) -> impl Iterator<Item = (Ticket, &D)> {
         let waiters = self.waiters.range(self.notified..);
         let waiting = waiters.filter(|own| own.waker.is_some());
@@ -302,13 +303,13 @@ impl<D> Waiters<D> {
         self.len == 0
     }
 
-    /// How many wait un-notified.
+    /// How many waiters are not notified.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// How many have been told to look and have not looked yet.
+    /// How many waiters were notified and have not looked yet.
     #[inline]
     pub(crate) fn notified(&self) -> usize {
         self.len - self.waiting
@@ -321,11 +322,11 @@ impl<D> Waiters<D> {
         }
     }
 
-    /// Where the one with this ticket stands, if it has not left.
+    /// The position of the waiter with this ticket, if it has not left.
     #[inline]
     fn find(&self, ticket: Ticket) -> Option<usize> {
         let first = self.waiters.front()?.ticket;
-        // Where it is unless empty places before it have gone.
+        // Its position if no empty place between the first and it was removed.
         let near = ticket.0.get().checked_sub(first.0.get())? as usize;
         let at = match self.waiters.get(near) {
             Some(own) if own.ticket == ticket => near,

@@ -1,5 +1,5 @@
-//! Loom models of waiting. `explore` prints the bound of preemptions of each
-//! (none: every interleaving) and how many interleavings there were.
+//! Loom models of waiting. For each, `explore` prints the bound of preemptions (none: every
+//! interleaving) and how many interleavings there were.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports.
 
@@ -12,7 +12,7 @@ use super::gate::Gate;
 use super::parker::Parker;
 use crate::sync::{Arc, AtomicUsize, Ordering, WakeArc, explore, spawn};
 
-/// Polls once; a permit that it gets is given back, else the wait is dropped.
+/// Polls once. Gives back a permit that it gets; otherwise drops the wait.
 fn try_and_drop(gate: &Arc<Gate>) {
     let mut wait = pin!(Gate::pass(gate));
     let mut cx = Context::from_waker(Waker::noop());
@@ -131,8 +131,8 @@ fn two_waiters_one_hands_on() {
     });
 }
 
-/// In the model a deadline passes at once (`sync`): a permit that came before
-/// the last look is taken, one that comes after it goes to the other.
+/// In the model a deadline passes at once (`sync`). A permit that comes before the last look is
+/// taken; one that comes after it goes to the other waiter.
 #[test]
 fn timeout_races_grant() {
     explore("timeout_races_grant", Some(3), || {

@@ -1,7 +1,7 @@
 //! Putting a thread to sleep until its waker is woken.
 //!
-//! It is never `std::thread::park`, whose token belongs to the user: a poll or
-//! a waker of the user's that parks would eat our wake-up, or find it.
+//! It never uses `std::thread::park`, because that token belongs to the user: if a poll or a waker
+//! of the user's parks, it would consume our wake-up, or we would consume the user's.
 //!
 //! State: one byte.
 //!
@@ -14,25 +14,24 @@
 //!     +------------------ sleep ----------------------------+
 //! ```
 //!
-//! Protocol: one thread owns a parker while it waits; anybody wakes it. The
-//! owner polls, and takes the token or sleeps until there is one, then polls
-//! again. A token left over costs the owner one poll too many, no more.
+//! Protocol: one thread owns a parker while it waits; any thread may wake it. The owner polls,
+//! takes the token or sleeps until there is one, and polls again. A token left over from before
+//! costs the owner one extra poll, no more.
 //!
 //! Invariants:
 //! 1. Only the owner takes tokens and falls asleep.
-//! 2. The owner sets ASLEEP with the mutex locked, and unlocks it by waiting. A waker
-//!    that finds ASLEEP locks it before it notifies: so it cannot notify before the
-//!    owner waits.
-//! 3. A token is never overwritten unseen: every step of the owner is a
-//!    read-modify-write, and falling asleep succeeds only from EMPTY.
-//! 4. A thread's parker is out of its cache while in use: a wait nested in
-//!    another on the same thread's stack has one of its own.
+//! 2. The owner sets ASLEEP with the mutex locked, and waiting unlocks the mutex. A waker that
+//!    finds ASLEEP locks the mutex before it notifies, so it cannot notify before the owner waits.
+//! 3. A token is never overwritten unseen: every step of the owner is a read-modify-write, and
+//!    falling asleep succeeds only from EMPTY.
+//! 4. A thread's parker is out of its cache while in use: a wait nested in another on the same
+//!    thread's stack has one of its own.
 //!
-//! Memory ordering: the swap to TOKEN is Release and pairs with the owner's
-//! Acquire swap or exchange that takes it: what was done before the wake is
-//! seen by the poll after it. Later wakes are read-modify-writes, which
-//! continue the release sequence, so the owner synchronizes with all of them.
-//! Of the owner a waker need see nothing but ASLEEP; the rest goes through the mutex.
+//! Memory ordering: the swap to TOKEN is Release. It pairs with the owner's Acquire swap or
+//! compare-and-swap that takes the token: the poll after a wake sees what was done before the wake.
+//! Later wakes are read-modify-writes, which continue the release sequence, so the owner
+//! synchronizes with all of them. A waker needs to see nothing of the owner but ASLEEP; the rest
+//! goes through the mutex.
 
 use std::cell::Cell;
 use std::task::{Context, Wake, Waker};
@@ -46,23 +45,23 @@ const EMPTY: u8 = 0;
 const TOKEN: u8 = 1;
 const ASLEEP: u8 = 2;
 
-/// How long a waiter looks for its token before it sleeps: about what a sleep
-/// costs. By time, since a pause instruction takes from 4 to 140 cycles. The
-/// model does not spin.
+/// How long a waiter spins for its token before it sleeps: about what a sleep costs. It is a time,
+/// since a pause instruction takes from 4 to 140 cycles. The model does not spin.
 const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
 
-/// How many times a thread blocked in this crate has come out of its sleep, for
-/// whatever reason, since the process began: while this stands still, nothing
-/// polls. It orders nothing and may lag behind.
+/// How many times a thread blocked in this crate has come out of its sleep, for any reason.
+///
+/// It counts from the start of the process. While it does not change, nothing polls. It orders
+/// nothing and may lag behind.
 #[must_use]
 pub fn wakeups() -> u64 {
     WAKEUPS.get()
 }
 
 #[derive(Debug)]
-pub(super) struct Parker {
+pub(crate) struct Parker {
     state: AtomicU8,
     condition: Condition,
 }
@@ -81,7 +80,7 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == TOKEN
     }
 
-    /// Takes the token if it comes within a moment.
+    /// Takes the token if it comes within [`SPIN`].
     pub(super) fn spin(&self) -> bool {
         if SPIN.is_zero() {
             return self.take();
@@ -89,7 +88,7 @@ impl Parker {
         let start = Instant::now();
         loop {
             for _ in 0..16 {
-                // Relaxed: only a hint, `take` synchronizes.
+                // Relaxed: only a hint; `take` synchronizes.
                 if self.state.load(Ordering::Relaxed) == TOKEN {
                     return self.take();
                 }
@@ -101,19 +100,19 @@ impl Parker {
         }
     }
 
-    /// Takes the token, asleep until there is one or the deadline has passed;
-    /// false if it has, even with a token: the caller looks once more in any
-    /// case, and wakes that lead nowhere cannot keep it beyond its time.
-    pub(super) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
+    /// Takes the token, and sleeps until there is one or the deadline has passed. Returns false if
+    /// the deadline has passed, even if there is a token: the caller tries once more in any case,
+    /// and wake-ups that lead to nothing cannot keep it beyond its deadline.
+    pub(crate) fn sleep_until(&self, deadline: Option<Instant>) -> bool {
         let woken = self.spin() || self.sleep(deadline);
         woken && deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
 
-    /// Takes the token, asleep until there is one; false if it is late.
+    /// Sleeps until there is a token, and takes it; false if there is none at the deadline.
     pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut guard = self.condition.lock();
-        // Relaxed: a waker that reads ASLEEP locks the mutex, too. On
-        // failure nothing is read from the token here, `take` synchronizes.
+        // Relaxed: a waker that reads ASLEEP locks the mutex, too. A failure acquires nothing from
+        // the token here; `take` synchronizes.
         let (relaxed, state) = (Ordering::Relaxed, &self.state);
         let fell = state.compare_exchange(EMPTY, ASLEEP, relaxed, relaxed);
         if fell.is_err() {
@@ -123,14 +122,14 @@ impl Parker {
             let (again, late) = self.condition.wait(guard, deadline);
             guard = again;
             WAKEUPS.count();
-            // It stays asleep if there is no token: it may be notified for
-            // nothing. Acquire: pairs with the Release in `wake_by_ref`.
+            // If there is no token the thread stays asleep: a notification may be spurious.
+            // Acquire: pairs with the Release in `wake_by_ref`.
             let woken = state.compare_exchange(TOKEN, EMPTY, Ordering::Acquire, relaxed);
             if woken.is_ok() {
                 return true;
             }
             if late {
-                // EMPTY again, or a token that came since, which counts.
+                // Sets EMPTY, or takes a token that has come since, which counts.
                 return self.take();
             }
         }
@@ -159,10 +158,10 @@ per_thread! {
     static CACHE: Cell<Option<Cached>> = const { Cell::new(None) };
 }
 
-/// Lends the calling thread's parker for one wait. If that unwinds, the next
-/// one makes another.
-pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
-    // The cache is out of reach while the thread's locals are destroyed.
+/// Lends the calling thread's parker for one wait. If that wait unwinds, the next one makes a new
+/// parker.
+pub(crate) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) -> R {
+    // The cache is not accessible while the thread's locals are destroyed.
     let cached = CACHE.try_with(Cell::take).ok().flatten();
     let cached = cached.unwrap_or_else(|| {
         let parker = WakeArc::new(Parker::new());
@@ -173,7 +172,7 @@ pub(super) fn with_parker<R>(wait: impl FnOnce(&Parker, &mut Context<'_>) -> R) 
     // A token may be left over from an earlier wait; nothing depends on it.
     parker.take();
     let result = wait(parker, &mut Context::from_waker(waker));
-    // The parker of an inner wait is replaced by that of the outer one.
+    // The parker of the outer wait replaces that of an inner one.
     let _ = CACHE.try_with(move |cache| cache.set(Some(cached)));
     result
 }

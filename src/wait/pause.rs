@@ -1,32 +1,32 @@
-//! Looking again for a moment, before a thread joins a queue.
+//! Spinning: a thread retries for a moment before it joins a wait queue.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{model_size, pause, yield_now};
 
-/// How long a thread looks before it waits in a queue. By time, since a pause
-/// instruction takes from 4 to 140 cycles. The model does not spin.
+/// How long a thread spins before it waits in a queue. It is a time, since a pause instruction
+/// takes from 4 to 140 cycles. The model does not spin.
 pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
-/// The first pauses before a look, and the most.
+/// The number of pauses before the first look, and the most before any later look.
 pub(crate) type Pauses = (u32, u32);
 
-/// Where a look takes the line away from those who could help. After fewer pauses, two threads
-/// that do nothing but take and release take the line from each other too often.
+/// For a look that takes the cache line away from threads that could help. With fewer pauses, two
+/// threads that do nothing but acquire and release take the line from each other too often.
 pub(crate) const SELDOM: Pauses = (6, 64);
 
-/// Where one that finds nothing only reads.
+/// For a look that only reads if it finds nothing.
 pub(crate) const OFTEN: Pauses = (1, 4);
 
-/// Where all is done within the look.
+/// For a look that itself repeats for a while.
 pub(crate) const AT_ONCE: Pauses = (1, 1);
 
-/// The first pauses are too short to be timed: reading the clock takes as long.
+/// Fewer pauses than this are too short to be timed: reading the clock takes as long.
 const UNTIMED: u32 = 16;
 
-/// An exchange was lost: whoever won gets more done while it has the cache line to itself than if
-/// that went to and fro. Says whether the loser is to load anew what it found, since time has
-/// passed; a model has enough to explore without.
+/// Pauses after a failed compare-and-swap: the winner gets more done while it keeps the cache line
+/// than if the line went to and fro. Returns whether the caller is to reload the value, since time
+/// has passed. A model does neither: it has enough to explore.
 #[cold]
 pub(crate) fn lost() -> bool {
     const PAUSES: u32 = model_size(4, 0) as u32;
@@ -34,8 +34,8 @@ pub(crate) fn lost() -> bool {
     PAUSES != 0
 }
 
-/// Looks for a moment, ever less often, while that is worth it, and lets other
-/// threads run before it gives up.
+/// Calls `look` for a moment, ever less often, while `worth` holds. Lets other threads run before
+/// it gives up.
 #[cold]
 pub(crate) fn back_off<T>(
     (first, most): Pauses,

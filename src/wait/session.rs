@@ -1,17 +1,15 @@
-//! A mutex whose guard carries what must happen after it: wakers to wake, and
-//! wakers to drop.
+//! A mutex whose guard carries what must happen after it is unlocked: wakers to wake and to drop.
 //!
-//! Protocol: lock, change the state, push into the batch whoever must look
-//! again, discard wakers that must not be dropped here; then drop the session.
+//! Protocol: lock, change the state, push the wakers of those that must look again into the batch,
+//! discard wakers that must not be dropped under the lock; then drop the session.
 //!
 //! Invariants:
-//! 1. The mutex is unlocked before the first waker is woken or dropped: `guard`
-//!    is declared before the others, and fields are dropped in the order they
-//!    are declared. The other owners of a batch or a [`ClonedWaker`] fire or drop it
-//!    with no internal lock held.
-//! 2. A session always holds its mutex as far as its owner can see.
-//! 3. A waker that panics, when it is woken or dropped, stops nobody: the panic
-//!    ends here, where std's hook has told of it, and the next one has its turn.
+//! 1. The mutex is unlocked before the first waker is woken or dropped: `guard` is declared before
+//!    the other fields, and fields are dropped in the order of declaration. Other owners of a batch
+//!    or a [`ClonedWaker`] fire or drop it with no internal lock held.
+//! 2. From its owner's point of view a session always holds its mutex.
+//! 3. A waker that panics, when it is woken or dropped, does not keep the next one from being woken
+//!    or dropped: the panic ends here, after std's hook has reported it.
 //!
 //! Memory ordering: none of its own; the mutex publishes the state.
 
@@ -22,11 +20,10 @@ use std::task::{Context, Waker};
 
 use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, pause};
 
-/// Runs what is the user's, and says whether it did not panic. In a model the
-/// panic goes on: it may be the verdict of the checker.
+/// Runs user code, and returns whether it did not panic. In a model the panic goes on: it may be
+/// the checker's verdict.
 pub(crate) fn contained(run: impl FnOnce()) -> bool {
-    // Unwind safe: `run` leaves what it shares with us whole before it runs
-    // anything of the user's.
+    // Unwind safe: `run` leaves what it shares with this crate consistent before it runs user code.
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return true;
     };
@@ -37,7 +34,7 @@ pub(crate) fn contained(run: impl FnOnce()) -> bool {
     false
 }
 
-/// Drops a payload. If that panics too, the new payload is leaked: it could do so again.
+/// Drops a panic payload. If that panics too, the new payload is leaked: it could panic again.
 #[cold]
 fn forget(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -45,17 +42,16 @@ fn forget(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Drops a value of the user's; a panic of its drop goes no further.
+/// Drops a value of the user's; contains a panic of its drop.
 pub(crate) fn drop_quietly<T>(value: T) {
     contained(|| drop(value));
 }
 
-/// Wakers gathered under a lock, to be woken after it. The first is in place, so
-/// that waking one allocates nothing. Dropping the batch fires it.
+/// Wakers gathered under a lock, to be woken after it is released. The first is stored in place, so
+/// that waking one waker allocates nothing. Dropping the batch fires it.
 ///
-/// Those who fill it in loops ask [`is_full`](Self::is_full) and flush. A push
-/// beyond the bound is kept all the same, so that operations composed of several
-/// small ones need not count.
+/// Code that fills a batch in a loop checks [`is_full`](Self::is_full) and flushes. A push beyond
+/// the bound is kept all the same, so that operations composed of small ones need not count.
 pub(crate) struct WakeBatch {
     first: Option<Waker>,
     more: Vec<Waker>,
@@ -90,7 +86,7 @@ impl WakeBatch {
         self.first.is_none()
     }
 
-    /// Time to release the lock and fire.
+    /// Whether it is time to release the lock and fire.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= Self::BOUND
@@ -104,11 +100,11 @@ impl WakeBatch {
         }
     }
 
-    /// By invariant 3.
+    /// Keeps invariant 3.
     fn fire_all(&mut self) {
         let more = std::mem::take(&mut self.more);
         let mut wakers = self.first.take().into_iter().chain(more);
-        // One that panics is out of the iterator by then.
+        // If a waker panics, the iterator has already given it out.
         let mut rest = || {
             for waker in wakers.by_ref() {
                 waker.wake();
@@ -139,8 +135,8 @@ impl Drop for WakeBatch {
     }
 }
 
-/// Room for one waker, outside of the lock: a clone to leave under it, or what
-/// is not needed there. What is left is dropped with it, quietly.
+/// Space for one waker outside of the lock: a clone to store under the lock, or a waker that is not
+/// needed there. A waker that is left is dropped with this value; a panic is contained.
 #[derive(Debug, Default)]
 pub(crate) struct ClonedWaker(pub(crate) Option<Waker>);
 
@@ -150,7 +146,7 @@ impl ClonedWaker {
         Self(Some(cx.waker().clone()))
     }
 
-    /// What is here, to be left under the lock.
+    /// Takes the waker, to be stored under the lock.
     pub(crate) fn leave(&mut self) -> Waker {
         self.0.take().expect("left once")
     }
@@ -175,8 +171,8 @@ impl Drop for ClonedWaker {
 #[repr(align(128))]
 pub(crate) struct Guarded<S>(Mutex<S>);
 
-// No code of the user's runs under a lock but what compares; if that panics, the
-// operation has changed nothing.
+// Under a lock no user code runs except comparisons; if one panics, the operation has changed
+// nothing.
 impl<S> UnwindSafe for Guarded<S> {}
 impl<S> RefUnwindSafe for Guarded<S> {}
 
@@ -192,9 +188,9 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
-    /// The state, as by `lock_plain`, where who holds the mutex may do much under it: looks
-    /// again after longer and longer pauses, as each look takes its cache line away, and then
-    /// sleeps.
+    /// Locks the state as `lock_plain` does, for a mutex whose holder may do much under it. Tries
+    /// again after longer and longer pauses, because each try takes the holder's cache line away,
+    /// and then sleeps.
     #[inline]
     pub(crate) fn lock_patiently(&self) -> MutexGuard<'_, S> {
         let guard = self.0.try_lock();
@@ -215,25 +211,25 @@ impl<S> Guarded<S> {
         self.0.lock()
     }
 
-    /// The state, for a step that wakes nobody; or [`Session::over`] it after all.
+    /// Locks the state for a step that wakes nobody. [`Session::over`] still makes a session of it.
     #[inline]
     pub(crate) fn lock_plain(&self) -> MutexGuard<'_, S> {
         self.0.lock()
     }
 
-    /// The session if nobody holds the mutex: what `Debug` uses.
+    /// The session, unless a thread holds the mutex. `Debug` uses it.
     pub(crate) fn try_lock(&self) -> Option<Session<'_, S>> {
         self.0.try_lock().map(Session::over)
     }
 }
 
-/// No pause between two looks has so many steps; in a model there is none.
+/// Every pause between two tries is shorter than this; a model does not pause.
 const PAUSES_END: u32 = model_size(1024, 1) as u32;
 
-/// The state, locked, with what is to be done after unlocking.
+/// The locked state, with what is to be done after unlocking.
 #[must_use]
 pub(crate) struct Session<'a, S> {
-    // In the order of invariant 1; wakes first, since somebody waits for them.
+    // In the order of invariant 1. Wakes come before drops, since threads or tasks wait for them.
     guard: MutexGuard<'a, S>,
     wakes: WakeBatch,
     discarded: Vec<ClonedWaker>,
@@ -254,21 +250,20 @@ impl<'a, S> Session<'a, S> {
         (&mut *self.guard, &mut self.wakes)
     }
 
-    /// Has a waker dropped after the mutex is unlocked, at the session's end.
+    /// Drops a waker at the session's end, after the mutex is unlocked.
     pub(crate) fn discard_waker(&mut self, waker: Option<Waker>) {
         self.discarded.extend(waker.map(ClonedWaker::from));
     }
 
-    /// Unlocks, wakes who has gathered, and locks again: the state may have
-    /// changed.
+    /// Unlocks, wakes the gathered wakers, and locks again. The state may have changed.
     #[cold]
     pub(crate) fn flush(&mut self) {
         let wakes = &mut self.wakes;
         MutexGuard::unlocked(&mut self.guard, || wakes.fire());
     }
 
-    /// Calls `step` until it says that it is done, and flushes whenever it says
-    /// otherwise, since the batch is full.
+    /// Calls `step` until it returns true. Flushes each time it returns false, which means that the
+    /// batch is full.
     #[inline]
     pub(crate) fn repeat(&mut self, mut step: impl FnMut(&mut S, &mut WakeBatch) -> bool) {
         loop {

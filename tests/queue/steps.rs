@@ -170,7 +170,7 @@ fn a_batch_is_done_up_to_a_number() {
     let _stays = group(&lane, ONE, &[1, 2, 3, 4]);
     let mut turn = queue.try_receive().unwrap();
     let batch = turn.next_batch(3).unwrap();
-    assert_eq!(batch.len(), 3);
+    assert_eq!((batch.len(), batch.attempt()), (3, 1));
     assert!(batch.complete_up_to(1).eq([1]));
     // The first that was not done has failed.
     for expected in [(2, 2), (3, 1), (4, 1)] {
@@ -192,7 +192,11 @@ fn a_batch_ends_before_a_failed_message_and_before_a_gap() {
     let mut turn = queue.try_receive().unwrap();
     let out = turn.next().unwrap().detach();
     // Both are given back, and the second, too, has failed.
-    drop(turn.next_batch(2).unwrap().complete_up_to(0));
+    for attempt in [1, 2] {
+        let batch = turn.next_batch(2).unwrap();
+        assert_eq!(batch.attempt(), attempt);
+        drop(batch.complete_up_to(0));
+    }
     drop(out);
     assert_eq!(batches(&mut turn), [&[1][..], &[2, 3, 4]]);
     drop(turn);

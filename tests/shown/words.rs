@@ -1,5 +1,6 @@
 //! What a person may print says what a person would say.
 
+use std::error::Error;
 use std::time::Duration;
 
 use conversant::dialog::{Dialogs, Received};
@@ -149,4 +150,14 @@ fn reasons() {
     let scope = Scope::group_of("shop", 7);
     assert_eq!(scope.to_string(), "group 7 of tenant shop");
     assert_eq!(Scope::tenant(3).to_string(), "tenant 3");
+}
+
+#[test]
+fn why_something_is_refused_is_an_error_with_or_without_what_was() {
+    let jobs = JobQueue::builder().capacity(0).build().unwrap();
+    let refused = jobs.push(1, (), Place::new()).unwrap_err();
+    let reason: Box<dyn Error> = refused.reason.into();
+    assert_eq!(reason.to_string(), "full");
+    let refused: Box<dyn Error> = refused.into();
+    assert_eq!(refused.to_string(), "not taken: full");
 }

@@ -1,8 +1,8 @@
-//! The crate beside its peers.
+//! This crate compared with its peers.
 //!
-//! Contenders are run A B C A B C .. in one process, each round the best of several short runs, and
-//! every contender's output is checked in the same run. A row of `PERFORMANCE.md` is one or more
-//! cells; a family of rows is one file in `rows/`.
+//! Contenders run as A B C A B C .. in one process. Each round is the best of several short runs,
+//! and every contender's results are checked in the same run. A row of `PERFORMANCE.md` is one or
+//! more cells; a family of rows is one file in `rows/`.
 
 mod contender;
 mod drive;

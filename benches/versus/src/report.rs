@@ -54,7 +54,7 @@ pub fn table(table: &Table) -> String {
     )
 }
 
-/// One target, and what came of it.
+/// One target, and whether it was met.
 pub struct Verdict {
     what: String,
     ours: &'static str,
@@ -90,7 +90,7 @@ pub fn verdicts(table: &Table) -> Vec<Verdict> {
     table.targets.iter().map(verdict).collect()
 }
 
-/// Target by target.
+/// The targets, one by one.
 pub fn summary(verdicts: &[Verdict]) -> String {
     let mut grid = grid(&["row", "ours", "target", "measured (quartiles)", "met"]);
     for verdict in verdicts {
@@ -134,7 +134,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// All figures, a line for each contender of each cell.
+/// All figures, one line for each contender of each cell.
 pub struct Csv(csv::Writer<File>);
 
 #[derive(Serialize)]

@@ -170,7 +170,7 @@ impl<'a> Live<'a> {
     /// Cancels what waits; the loop waits for what runs.
     fn interrupt(&self, progress: &mut Progress) {
         progress.interrupted(self.scheduler.workers().busy as usize);
-        // Its first try is what cancels.
+        // The first poll of the wait cancels.
         let _ = self
             .scheduler
             .shutdown(How::Cancel)

@@ -35,7 +35,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A message that counts those that are there.
+/// A message that counts how many of its kind exist.
 struct Counted<P> {
     number: u64,
     alive: Rc<Cell<i64>>,
@@ -104,7 +104,7 @@ fn play<P: Default>(ops: &[Op]) {
     assert_eq!(alive.get(), 0);
 }
 
-/// The message is in the value itself, or not.
+/// Plays `ops` with messages that the value itself can hold, or that it cannot.
 fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64) -> T) {
     let (mut fifo, mut deque, mut number) = (Fifo::new(), VecDeque::new(), 0);
     for op in ops {
@@ -144,7 +144,7 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
     assert_eq!(deque, rest);
 }
 
-/// Few messages at the end of a full block move to its beginning; many go into a larger one.
+/// A few messages at the end of a full block move to its beginning; many go into a larger block.
 #[test]
 fn a_full_block_makes_room() {
     let mut fifo = Fifo::new();
@@ -160,7 +160,7 @@ fn a_full_block_makes_room() {
     assert_eq!(rest, [8, 9, 10, 11, 12]);
 }
 
-/// Whoever needed a large block has one at once the next time, until it needs it no more.
+/// A fifo that needed a large block gets one at once the next time, until it does not need it.
 #[test]
 fn a_large_block_comes_at_once_where_it_was_needed() {
     let mut fifo = Fifo::new();
@@ -172,7 +172,7 @@ fn a_large_block_comes_at_once_where_it_was_needed() {
     }
 }
 
-/// Who has never many at once has no larger blocks for that, however many go through.
+/// A fifo that never has many messages at once gets no larger blocks, however many go through.
 #[test]
 fn blocks_are_larger_only_behind_many() {
     let mut fifo = Fifo::new();
@@ -189,7 +189,7 @@ fn blocks_are_larger_only_behind_many() {
     assert_eq!(fifo.places(), 24, "behind one block");
 }
 
-/// Through blocks of each size, which are left in the middle, for messages of each shape.
+/// Goes through blocks of each size, which are left half-used, for messages of each shape.
 #[test]
 fn agrees_with_a_deque_of_many() {
     use Op::{Pop, PopMany, Push, PushAll, PutFirst, Shrink};
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-/// Small messages that own something.
+/// Small messages that own memory.
 #[test]
 fn what_is_in_the_value_itself_is_dropped() {
     let owner = Rc::new(());
@@ -270,7 +270,7 @@ fn a_panic_in_one_drop_loses_no_other() {
     assert_eq!(dropped.get(), 100);
 }
 
-/// How large it is, and what an idle one keeps.
+/// The size of the value, for messages of any size.
 #[test]
 fn takes_25_bytes() {
     assert_eq!(size_of::<Fifo<[u32; 3]>>(), 25);

@@ -23,7 +23,7 @@ fn kept_and_out(size: usize) -> (usize, usize) {
     (depot.full.iter().map(Vec::len).sum(), depot.out)
 }
 
-/// As many as are out may stay in the depot, and eight magazines.
+/// The depot may hold as many blocks as threads do, and eight magazines more.
 #[test]
 fn a_burst_is_given_back() {
     let mut blocks = take(BURST, 10_000);
@@ -40,7 +40,7 @@ fn a_burst_is_given_back() {
     assert!(depot(BURST).lock().full.capacity() <= 4 * (8 + 2));
 }
 
-/// Who only takes gets what another thread only gives back.
+/// A thread that only takes blocks gets those that another thread only gives back.
 #[test]
 fn blocks_go_from_thread_to_thread() {
     let blocks = take(HANDED, 200);
@@ -52,7 +52,7 @@ fn blocks_go_from_thread_to_thread() {
     assert_eq!(kept_and_out(HANDED), (kept - 64, out + 64));
 }
 
-/// A thread that ends gives up what it has, also what it takes and gives back at
+/// A thread that ends gives up its blocks. So it does with those that it takes and gives back at
 /// its very end.
 #[test]
 fn a_thread_that_ends_counts_out_what_it_had() {
@@ -67,7 +67,7 @@ fn a_thread_that_ends_counts_out_what_it_had() {
         static LATE: RefCell<Late> = const { RefCell::new(Late(None)) };
     }
     let thread = spawn(|| {
-        // Its magazines are made after this, so that they are gone before it.
+        // The magazines are made after this value, and so are destroyed before it.
         LATE.with(|_| ());
         give_back(ENDED, take(ENDED, 100));
         LATE.with(|late| late.borrow_mut().0 = Some(get(ENDED)));
@@ -76,7 +76,7 @@ fn a_thread_that_ends_counts_out_what_it_had() {
     assert_eq!(kept_and_out(ENDED).1, 0);
 }
 
-/// What may stay in the depot because of what threads had goes with the threads.
+/// The depot keeps blocks in proportion to those that threads hold; these go when the threads end.
 #[test]
 fn threads_that_end_leave_eight_magazines() {
     fn nested(threads: usize) {

@@ -26,7 +26,7 @@ struct Wait {
     stops: u64,
     /// `R`.
     resets: u64,
-    /// Dispatches while it was eligible.
+    /// Dispatches counted while the group was eligible.
     counted: u64,
     eligible: bool,
     reset_since: bool,
@@ -52,7 +52,7 @@ impl Watch {
         Self::default()
     }
 
-    /// After an event, which was a dispatch of `picked` if that is given.
+    /// Called after each event; `picked` is the group, if the event was a dispatch.
     pub(crate) fn observe(&mut self, model: &Model, picked: Option<usize>) {
         self.waits.resize(model.groups.len(), None);
         let Bypass::AtMost(k) = model.bypass else {

@@ -43,7 +43,7 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     assert_eq!(core.lanes.capacity() + core.free.capacity(), 0);
 }
 
-/// A turn by name resets the count if nobody in line is older.
+/// A turn by name resets the count if no ready group is older.
 #[test]
 fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
     for (served, next) in [(1, 30), (2, 0)] {
@@ -60,13 +60,13 @@ fn a_turn_by_name_resets_the_count_of_the_oldest_only() {
             Some(10 * (served as usize - 1))
         );
         core.update(lane);
-        // With the count reset another one may overtake.
+        // If the count was reset, another group may overtake.
         let second = core.pop().map(|(g, ..)| g);
         assert_eq!(second, Some(next));
     }
 }
 
-/// A group knows its lane and its level by four bytes.
+/// Four bytes hold a group's lane and level.
 #[test]
 fn a_name_and_a_level_fit_four_bytes() {
     for (lane, level) in [(0, 255), (1, 0), (MAX_LANES - 1, 100)] {

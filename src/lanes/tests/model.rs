@@ -1,12 +1,12 @@
-//! Who is next, written from the rules alone: plain lists, and a scan over all
-//! groups for every question.
+//! Which group is next, written from the rules alone: plain lists, and a scan over all groups for
+//! every question.
 
 use std::collections::VecDeque;
 
 use crate::backlog::Blocked;
 use crate::limit::{Bypass, Limit};
 
-/// A message: its number in the group, its tier, how often it was taken.
+/// A message: its number in the group, its tier, and how often it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Message {
     pub(crate) seq: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Lane {
 pub(crate) struct Model {
     pub(crate) groups: Vec<Group>,
     pub(crate) lanes: Vec<Lane>,
-    /// Lane and credit; the front is served next.
+    /// The lane and its credit; the front is served next.
     pub(crate) ring: VecDeque<(usize, u32)>,
     pub(crate) bypass: Bypass,
     clock: u64,
@@ -132,7 +132,7 @@ impl Model {
         outstanding.map(|m| m.tier).min()
     }
 
-    /// What keeps the first message waiting, but for a live turn.
+    /// Why the first message waits, apart from a live turn.
     pub(crate) fn why(&self, g: usize) -> Blocked {
         let group = &self.groups[g];
         let lane = &self.lanes[group.lane];
@@ -181,7 +181,7 @@ impl Model {
         all.concat()
     }
 
-    /// By slot downwards, then by the later of bump and becoming ready.
+    /// By level downwards, bumped groups first; then by the later of the bump and becoming ready.
     fn rank(&self, g: usize) -> (i32, u64) {
         let group = &self.groups[g];
         match group.bump {
@@ -286,7 +286,7 @@ impl Model {
         self.update(lane);
     }
 
-    // Their parts.
+    // Parts of events.
 
     fn now(&mut self) -> u64 {
         self.clock += 1;
@@ -301,7 +301,7 @@ impl Model {
         self.groups[g].put(message);
     }
 
-    /// A delivery ends: a group that did not stand in line becomes ready now.
+    /// A delivery ends: a group that was not ready becomes ready now.
     fn age(&mut self, g: usize) {
         if !self.groups[g].is_ready() {
             self.groups[g].ready = self.now();
@@ -325,7 +325,7 @@ impl Model {
         self.groups[g].ready = self.now();
     }
 
-    /// Once after each event: which tier is open, and who is in the ring.
+    /// Called once after each event: updates which tier is open, and which lanes are in the ring.
     pub(crate) fn update(&mut self, lane: usize) {
         let open = self.lanes[lane].open;
         let all: Vec<&Group> = self.in_lane(lane).map(|g| &self.groups[g]).collect();

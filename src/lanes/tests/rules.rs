@@ -1,5 +1,5 @@
-//! Single rules, with the expected order written out: of the lanes alone, and again of a
-//! backlog, whose tests have this file too.
+//! Single rules, with the expected order written out: for the lanes alone, and again for a backlog,
+//! whose tests include this file.
 
 use super::world::{Op, Setup, World};
 use crate::backlog::Blocked;
@@ -27,7 +27,7 @@ fn send(world: &mut World, groups: &[usize]) {
     }
 }
 
-/// So many turns of one message each, done one after the other.
+/// Starts this many turns of one message each, one after the other.
 fn serve(world: &mut World, turns: usize) -> Vec<usize> {
     let mut order = Vec::new();
     for _ in 0..turns {
@@ -104,7 +104,7 @@ fn lanes_take_turns_by_weight_and_a_capped_one_forfeits() {
     let mut world = world(Bypass::AtMost(64), &lanes, &groups, Watch::letter());
     (0..9).for_each(|_| send(&mut world, &[0, 1, 2, 3]));
     assert_eq!(serve(&mut world, 5), [0, 2, 0, 1, 2]);
-    // Out and in again: at the tail, with fresh credit.
+    // The lane leaves and comes back: it is at the tail, with fresh credit.
     world.apply(&Op::SetCap(0, Limit::AtMost(0)));
     assert_eq!(serve(&mut world, 2), [3, 1]);
     world.apply(&Op::SetCap(0, Limit::AtMost(2)));
@@ -125,9 +125,8 @@ fn a_lane_that_has_nothing_eligible_after_a_dispatch_forfeits() {
     assert_eq!(serve(&mut world, 6), [0, 1, 0, 1, 0, 1]);
 }
 
-/// Removing a waiting message moves its group to another tier under the same
-/// ready number. Its old place, behind another group, must not be taken for a
-/// live one.
+/// Removing a waiting message moves its group to another tier, with the same ticket. Its old place,
+/// behind another group, must not be taken for a live one.
 #[test]
 fn a_group_whose_first_message_is_removed_does_not_stay_in_the_old_tier() {
     let mut world = world(
@@ -167,9 +166,9 @@ fn a_late_lower_tier_waits_for_one_drain() {
     world.drain();
 }
 
-/// The bound's letter fails here, by the rule that the count belongs to the
-/// lane: while the oldest is away another one resets it. With K = 3 and one
-/// lane of weight 1 the letter allows `4 + L` dispatches, and L is 2.
+/// The letter of the bound fails here, because the count belongs to the lane: while the oldest is
+/// away another group resets it. With K = 3 and one lane of weight 1 the letter allows `4 + L`
+/// dispatches, and L is 2.
 #[test]
 fn each_pause_in_which_the_count_is_reset_costs_k_more_turns() {
     let groups = [(0, 1), (0, 9), (0, 5)];
@@ -191,8 +190,8 @@ fn each_pause_in_which_the_count_is_reset_costs_k_more_turns() {
     world.drain();
 }
 
-/// The bound's letter fails here too: the older group is not ready when the
-/// wait starts, and keeps its age.
+/// The letter of the bound fails here, too: the older group is not ready when the wait starts, and
+/// keeps its age.
 #[test]
 fn a_pause_that_ends_puts_an_older_group_in_front() {
     let groups = [(0, 9), (0, 9), (0, 9)];

@@ -1,4 +1,4 @@
-//! Random events, told to the lanes and to the model alike.
+//! Random events, applied to the lanes and to the model alike.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// `tier` counts from that of the group's last message while it has any.
+    /// `tier` is relative to that of the group's last message, if the group has any.
     Send(usize, u32, Option<u8>),
     Claim(bool),
     Take(usize),
@@ -22,9 +22,9 @@ pub(super) enum Op {
     SetLevel(usize, u8),
     SetLimit(usize, Limit),
     SetCap(usize, Limit),
-    /// An idle group makes room for another one in that lane.
+    /// Replaces an idle group by another one in that lane.
     Renew(usize, usize),
-    /// A lane whose groups are idle makes room for another one.
+    /// Replaces a lane whose groups are idle by another one.
     RenewLane(usize, u32, Limit),
 }
 
@@ -71,7 +71,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
     })
 }
 
-/// Without tiers and pauses: nothing comes back into line under an old age.
+/// Without tiers and pauses: no group becomes ready again with an old age.
 pub(super) fn calm_op() -> impl Strategy<Value = Op> {
     let g = || 0..16usize;
     prop_oneof![
@@ -170,7 +170,7 @@ impl World {
 
     fn send(&mut self, g: usize, tier: u32, bump: Option<u8>) {
         let group = &self.model.groups[g];
-        // Above the last one, or below it where that may be refused.
+        // Above the last tier, or below it where that may be refused.
         let tier = match group.last_tier.checked_add(tier) {
             Some(up) if !group.is_idle() && tier < 2 => up,
             _ => tier,
@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// Everything is let go and done, and then nothing is left.
+    /// Releases and finishes everything; then nothing is left.
     pub(super) fn drain(mut self) {
         (0..self.model.lanes.len()).for_each(|l| self.apply(&Op::SetCap(l, Limit::Unlimited)));
         for g in 0..self.model.groups.len() {

@@ -1,4 +1,4 @@
-//! What a caller may get wrong: a typed error, or a failure that changed nothing.
+//! Mistakes of a caller: each gives a typed error, or a failure that changed nothing.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -55,7 +55,7 @@ fn too_deep_and_just_not() {
     assert_eq!(a.first_free([&deeper], S), Err(LockError::TooDeep));
     let some = [(path([1]), X), (deeper.clone(), X)];
     assert_eq!(a.lock_many(some).wait(), Err(LockError::TooDeep));
-    // What is held counts as deep as it stands.
+    // The depth of an ancestor that is held counts, too.
     take(&mut a, &deepest, Ix);
     assert_eq!(a.try_lock(&deeper, X), Err(LockError::TooDeep));
     a.release_all();
@@ -95,7 +95,7 @@ fn a_wait_that_was_forgotten_is_cancelled_by_the_next_request() {
     take(&mut a, &r, X);
     std::mem::forget(Polled::waits(b.lock(&r, X)));
     drop(a);
-    // Granted to a wait that nobody can look at any more.
+    // Granted to a wait that nobody can poll any more.
     assert!(!free(&locks, &r, S));
     take(&mut b, &path([2]), S);
     assert!(free(&locks, &r, X));
@@ -150,7 +150,7 @@ impl Hasher for Constant {
 
 type Few = LockTable<Touchy, BuildHasherDefault<Constant>>;
 
-/// Burns at every comparison in turn: the operation fails and nothing has changed.
+/// The fuse burns down at every comparison in turn: the call fails and nothing has changed.
 #[test]
 fn a_panicking_eq_leaves_nothing_changed() {
     let locks = Few::default();
@@ -187,7 +187,7 @@ fn a_panicking_eq_leaves_nothing_changed() {
     assert!(locks.is_empty());
 }
 
-/// The same in the middle of a request: what it had taken goes back.
+/// The same in the middle of a request: what the request had taken is put back.
 #[test]
 fn an_eq_that_panics_after_a_wait_gives_everything_back() {
     let locks = Few::default();
@@ -260,7 +260,7 @@ fn a_panicking_name_leaves_nothing_changed() {
         assert_eq!(b.holdings().count(), 0);
     }
     assert!(panics > 8, "{panics}");
-    // The last one would be found without its hash.
+    // The hold made last would be found without its hash.
     b.lock(&Brittle(14), S).wait().unwrap();
     let before = locks.snapshot();
     FUSE.set(0);
@@ -271,7 +271,7 @@ fn a_panicking_name_leaves_nothing_changed() {
     assert!(locks.is_empty());
 }
 
-/// Hashes that meet are no deadlock and no confusion.
+/// Equal hashes make no deadlock, and confuse nothing.
 #[test]
 fn one_hash_for_all() {
     let locks = Few::default();
@@ -321,7 +321,7 @@ fn a_panicking_waker_keeps_nobody_waiting() {
         .collect();
     a.release(&r).unwrap();
     assert_eq!(a.held(&r), None);
-    // All of them, before any looks again and so sets something in motion.
+    // All were woken before any of them polls, which could make the table do more.
     assert!(waits.iter().all(|wait| wait.woken() == 1));
     waits.into_iter().for_each(Polled::granted);
     assert!(
@@ -331,7 +331,7 @@ fn a_panicking_waker_keeps_nobody_waiting() {
     );
 }
 
-/// A key's drop may use the table: it never runs under its lock.
+/// The drop of a key may use the table: it never runs under the table's lock.
 #[test]
 fn keys_are_dropped_unlocked() {
     #[derive(Clone, Debug)]

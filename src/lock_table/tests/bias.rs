@@ -1,4 +1,4 @@
-//! The intent on a root that an owner keeps: nobody sees it, and nobody waits for it.
+//! The intent on a root that an owner keeps: it is invisible, and nobody waits for it.
 
 use super::super::{LockError, LockTable, Owner, ResourceView};
 use super::{Path, Polled, free, owners, path, take};
@@ -6,12 +6,12 @@ use crate::modes::Mode::{Is, Ix, S, X};
 
 const BLOCKED: Result<(), LockError<Path>> = Err(LockError::WouldBlock);
 
-/// How many entries there are, what is kept included.
+/// How many entries there are, those of kept intents included.
 pub(super) fn entries(locks: &LockTable<Path>) -> usize {
     locks.shared.shards.try_len().expect("nobody is there")
 }
 
-/// Leaves the root so often that it is kept.
+/// Leaves the root twice in a row, so that its intent is kept.
 pub(super) fn settle(owner: &mut Owner<Path>, leaf: &Path) {
     for _ in 0..2 {
         take(owner, leaf, X);
@@ -48,7 +48,7 @@ fn who_conflicts_takes_it_away() {
     settle(&mut a, &path([1, 1]));
     settle(&mut b, &path([1, 2]));
     take(&mut b, &path([1, 2]), X);
-    // A's is idle and B's is used.
+    // The intent of A is idle, and that of B is used.
     assert_eq!(c.try_lock(&path([1]), S), BLOCKED);
     b.release_all();
     take(&mut c, &path([1]), S);
@@ -101,7 +101,7 @@ fn other_modes_other_roots_and_the_root_itself() {
     let [mut a, mut b] = owners(&locks);
     let leaf = path([1, 1]);
     settle(&mut a, &leaf);
-    // No more than is needed.
+    // It does not hold more than is needed.
     take(&mut a, &leaf, S);
     assert_eq!(a.held(&path([1])), Some(Is));
     take(&mut b, &path([1]), S);
@@ -113,7 +113,7 @@ fn other_modes_other_roots_and_the_root_itself() {
     drop(b);
     a.release_all();
     settle(&mut a, &leaf);
-    // A root that is used all the time takes the place of another.
+    // A root that is left twice in a row takes the place of the kept one.
     settle(&mut a, &path([2, 1]));
     settle(&mut a, &path([2, 1]));
     assert_eq!(entries(&locks), 1);
@@ -150,7 +150,7 @@ fn several_at_once_and_savepoints() {
     assert_eq!(entries(&locks), 0);
 }
 
-/// A root that is first lowered and then left, at once.
+/// A root whose mode is first lowered, and which is then left, in one call.
 #[test]
 fn it_is_kept_in_the_mode_that_was_needed_last() {
     let locks = LockTable::new();
@@ -168,7 +168,7 @@ fn it_is_kept_in_the_mode_that_was_needed_last() {
     assert_eq!(entries(&locks), 0);
 }
 
-/// The release that gives one root up for another meets somebody who waits.
+/// The release that gives one root up for another finds a waiter.
 #[test]
 fn it_is_given_up_beside_one_who_waits() {
     let locks = LockTable::new();
@@ -184,7 +184,7 @@ fn it_is_given_up_beside_one_who_waits() {
     assert_eq!(entries(&locks), 0);
 }
 
-/// Who looks sees who uses it, and leaves the others as they are.
+/// A snapshot shows the owners that use the root, and leaves the others as they are.
 #[test]
 fn who_looks_passes_over_it() {
     let locks = LockTable::new();
@@ -220,7 +220,7 @@ fn who_looks_passes_over_it() {
     assert_eq!(entries(&locks), 0);
 }
 
-/// Who conflicts where it was given up leaves alone what its owner keeps now.
+/// A request that conflicts on the old root does not touch what its owner keeps now.
 #[test]
 fn who_gives_one_up_keeps_another() {
     let locks = LockTable::new();
@@ -241,7 +241,7 @@ fn a_request_that_is_not_polled_gives_nothing_up() {
     let locks = LockTable::new();
     let [mut a] = owners(&locks);
     settle(&mut a, &path([1, 1]));
-    // Not as the kept intent has it.
+    // S is not the mode of the kept intent.
     drop(a.lock_many([(path([1]), S)]));
     assert_eq!(entries(&locks), 1);
     a.lock_many([(path([1]), S)]).wait().unwrap();

@@ -1,4 +1,4 @@
-//! Circles, and who gives up.
+//! Cycles of waits, and which owner gives up.
 
 use std::task::Poll;
 
@@ -63,7 +63,7 @@ fn two_resources_in_opposite_order() {
     first.granted();
 }
 
-/// Who begins anew is spared, though it holds less and is younger, until it is done.
+/// An owner that retries is spared until it is done, though it holds less and is younger.
 #[test]
 fn a_victim_that_retries_is_not_the_victim_again() {
     let locks = LockTable::new();
@@ -107,7 +107,7 @@ fn a_priority_that_is_raised_counts_from_the_next_deadlock_on() {
     assert_eq!((a.priority().get(), b.priority().get()), (0, 1));
 }
 
-/// The one who closes the circle is not the one to give up.
+/// The owner that closes the cycle is not the one to give up.
 #[test]
 fn the_victim_may_be_one_who_waits_already() {
     let locks = LockTable::new();
@@ -122,7 +122,7 @@ fn the_victim_may_be_one_who_waits_already() {
     let counts = locks.counts();
     assert_eq!((counts.locks.waiting, counts.locks.notified), (1, 1));
     assert_eq!((counts.contended, counts.deadlocks), (1, 1));
-    // Nothing of the failed request is left, though nobody has looked at its error yet.
+    // Nothing of the failed request is left, though its owner has not seen the error yet.
     for view in locks.snapshot().resources {
         assert!(view.waiters.iter().all(|waiter| waiter.owner != victim));
         let below = view.resource.0[0] == 2;
@@ -145,7 +145,7 @@ fn the_victim_may_be_one_who_waits_already() {
 fn fewest_locks_then_youngest() {
     let locks = LockTable::new();
     let (r, q) = (path([1]), path([2]));
-    // The older one has fewer.
+    // The older owner has fewer locks.
     let [mut a, mut b] = owners(&locks);
     take(&mut a, &r, X);
     take(&mut b, &q, X);
@@ -157,7 +157,7 @@ fn fewest_locks_then_youngest() {
     drop(a);
     second.granted();
     b.release_all();
-    // As many: the younger.
+    // Both have as many locks: the younger gives up.
     let [mut a, mut b] = owners(&locks);
     take(&mut b, &q, X);
     take(&mut a, &r, X);
@@ -168,7 +168,7 @@ fn fewest_locks_then_youngest() {
     assert_eq!(locks.deadlocks()[1].victim, b.id());
 }
 
-/// A waits behind B in a queue, and B for what A holds.
+/// A waits behind B in a queue, B for H, and H for what A holds.
 #[test]
 fn soft_edges_close_circles() {
     let locks = LockTable::new();
@@ -176,14 +176,14 @@ fn soft_edges_close_circles() {
     let [mut h, mut a, mut b] = owners(&locks);
     take(&mut h, &r, S);
     take(&mut a, &q, X);
-    // B stands first in the queue of r, for X; then asks no more, so A closes the circle.
+    // B is first in the queue of r, for X, and waits for H. A waits behind B.
     take(&mut b, &path([3]), X);
     let waits_r = Polled::waits(b.lock_many([(r.clone(), X)]));
     let behind = Polled::waits(a.lock(&r, S));
     let reasons = &locks.snapshot().resources;
     let reasons: Vec<_> = reasons.iter().flat_map(|r| &r.waiters).collect();
     assert_eq!(reasons.len(), 2);
-    // H, for whom B waits, now waits for A: H -> A -> B -> H, with A -> B soft.
+    // H now waits for A, which closes the cycle: H -> A -> B -> H, with A -> B soft.
     let mut last = Polled::new(h.lock(&q, X));
     let poll = last.poll();
     let report = locks.deadlocks().pop().expect("one deadlock");
@@ -215,7 +215,7 @@ fn a_chain_without_a_circle_is_no_deadlock() {
     assert!(locks.deadlocks().is_empty());
     assert!(waits.iter_mut().all(|w| w.poll().is_pending()));
     drop(waits);
-    // Closed by the first, it is one.
+    // Once the first owner closes it, the chain is a deadlock.
     let (first, rest) = all.split_first_mut().unwrap();
     let _waits: Vec<_> = (0..)
         .zip(rest)
@@ -260,7 +260,7 @@ fn only_the_last_deadlocks_are_remembered() {
     assert!(locks.is_empty() && free(&locks, &r, X));
 }
 
-/// Many who wait for one lock cost a search each, none of which looks at one twice.
+/// Each of many waiters for one lock costs a search, and no search looks at one twice.
 #[test]
 fn a_long_queue_is_searched_once() {
     let locks = LockTable::new();

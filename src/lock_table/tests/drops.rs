@@ -1,4 +1,4 @@
-//! A name whose drop panics: whoever drops it unwinds, and nothing is left of the owner.
+//! A name whose drop panics: the thread that drops it unwinds, and nothing is left of the owner.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -47,7 +47,7 @@ impl Resource for Sticky {
     }
 }
 
-/// At every name in turn; with a wait forgotten that has taken a part.
+/// The drop panics at every name in turn, while a forgotten wait has taken a part.
 #[test]
 fn an_owner_that_is_dropped_leaves_nothing() {
     let mut panics = 0;

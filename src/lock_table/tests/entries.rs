@@ -1,4 +1,4 @@
-//! Entries: whatever comes and goes, each is found by its id and by its name, and no other.
+//! Entries: whatever comes and goes, its id and its name find an entry, and no other.
 
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
@@ -9,7 +9,7 @@ use super::super::name::Gone;
 use crate::modes::Mode::X;
 use crate::slab::{Key, Slab};
 
-/// Of names below 1,000, all of three hashes or spread.
+/// Entries of names below 1,000, with three hashes for all, or with hashes that differ.
 struct Known {
     entries: Entries<u32>,
     ids: BTreeMap<u32, NodeId>,
@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// Whether somebody finds it by its name.
+    /// Whether its name finds it.
     fn is_there(&mut self, name: u32) -> bool {
         let hash = (self.hash)(name);
         let found = self.entries.find(hash, |entry| entry.is(hash, &name));
@@ -73,12 +73,12 @@ fn they_are_found_whatever_comes_and_goes() {
     let spread: fn(u32) -> u64 = |name| u64::from(name) << 40 | u64::from(name * 7);
     for hash in [few, spread] {
         let mut known = Known::new(hash);
-        // Many come, most go in another order, so that the rest moves together; and again.
+        // Many come, and most go in another order, so that the table shrinks; then again.
         for (most, step) in [(40, 7), (300, 11), (90, 1), (1_000, 17)] {
             (0..most).for_each(|name| known.change(name));
             known.check();
             for at in 0..most - 3 {
-                // The first, which stands in front, among the last.
+                // The first entry, which stands in front, is among the last to go.
                 known.change((at * step + 1) % most);
                 if at % 16 == 0 || at + 20 > most {
                     known.check();
@@ -94,7 +94,7 @@ fn they_are_found_whatever_comes_and_goes() {
     }
 }
 
-/// The lock goes before the index, with its note.
+/// In memory, the lock with its note is before the index.
 #[test]
 fn what_changes_with_one_entry_and_its_holder_is_on_the_line_after_the_lock() {
     let born = offset_of!(Index<u64>, entries) + offset_of!(Entries<u64>, born);

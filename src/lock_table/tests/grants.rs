@@ -1,4 +1,4 @@
-//! The grants of one hold against a list of which nothing is ever taken out but by a savepoint.
+//! The grants of one hold against a list from which only a savepoint takes entries out.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ enum Step {
     Push(Mode, u64),
     Pop,
     Cap(Mode),
-    /// Back by so many epochs.
+    /// Goes back by so many epochs.
     Cut(u64),
 }
 
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The epoch, how many, and the mode after them.
+/// For each: the epoch, the number of grants, and the mode after them.
 type Entries = Vec<(u64, u64, Mode)>;
 
 fn sum(all: &Entries) -> u64 {

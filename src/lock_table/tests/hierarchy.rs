@@ -81,7 +81,7 @@ fn what_an_ancestor_covers_is_free_and_recorded() {
     }
 }
 
-/// Covered requests look at no queue: nobody who could conflict is there.
+/// Covered requests look at no queue: no owner that could conflict is there.
 #[test]
 fn covered_requests_pass_waiters() {
     let locks = LockTable::new();
@@ -185,7 +185,7 @@ fn intents_fall_with_the_child_that_needed_them() {
     );
 }
 
-/// In many tables, as each has hashes of its own.
+/// In many tables, because each has hashes of its own.
 #[test]
 fn many_at_once() {
     (0..32).for_each(|_| many_of_one_table());
@@ -248,7 +248,7 @@ fn keys_used_once_leave_nothing() {
     }
     let mut locked = locks.shared.shards.lock_all();
     let room: usize = locked.indices().map(|i| i.entries.capacity()).sum();
-    // At most seven a shard.
+    // At most seven entries a shard.
     assert!(room < 256);
     drop(locked);
     assert!(a.holdings().count() == 0);

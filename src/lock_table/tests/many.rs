@@ -1,11 +1,11 @@
-//! One owner that holds more than a few, in every order: what it holds is what a map says.
+//! One owner that holds more than a few, in every order: it holds what a map says.
 
 use std::collections::BTreeMap;
 
 use super::super::{LockTable, Resource};
 use crate::modes::Mode::{self, Ix, S, X};
 
-/// Three levels; all of a few hashes.
+/// Three levels, with few hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name(u32);
 
@@ -36,7 +36,7 @@ fn held(owner: &super::super::Owner<Name>) -> BTreeMap<Name, Mode> {
 fn leaves_come_and_go_in_any_order() {
     let locks = LockTable::new();
     let mut owner = locks.owner(0);
-    // Steps that reach every leaf: a few are held, then many, then few again.
+    // Each step reaches every leaf. A few are held, then many, then few again.
     for (count, step) in [(7, 1), (200, 7), (300, 11), (5, 3), (300, 299)] {
         let leaves: Vec<u32> = (0..count).map(|n| 11 + n).filter(|n| n % 10 > 0).collect();
         for n in &leaves {
@@ -56,7 +56,7 @@ fn leaves_come_and_go_in_any_order() {
         let last = Name(leaves[(len - 1) * step % len]);
         let left = [(Name(0), Ix), (last.parent().unwrap(), Ix), (last, X)];
         assert_eq!(held(&owner), BTreeMap::from(left));
-        // Its parents are still its own: what is read below is not covered, and they go with it.
+        // The parents have their intents only: S on the leaf is not covered, and they go with it.
         owner.try_lock(&last, S).unwrap();
         owner.release(&last).unwrap();
         owner.release(&last).unwrap();

@@ -1,5 +1,5 @@
 //! A naive sequential lock manager, by the letter of the specification: every mode is computed from
-//! scratch, every queue scanned whole, every circle looked for by brute force.
+//! scratch, every queue scanned whole, every cycle looked for by brute force.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(super) type Who = usize;
 pub(super) struct Oracle {
     pub(super) nodes: BTreeMap<Path, Node>,
     pub(super) owners: Vec<Person>,
-    /// By which several of one depth are taken.
+    /// The order in which resources of one depth are taken.
     pub(super) hashes: BTreeMap<Path, u64>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Node {
 pub(super) struct Person {
     pub(super) priority: i32,
     pub(super) retries: usize,
-    /// Which of all renewals was its last.
+    /// The number of its last renewal, among those of all owners.
     pub(super) renewed: usize,
     /// What was granted by name.
     pub(super) own: BTreeMap<Path, Own>,
@@ -61,7 +61,7 @@ fn ancestors(path: &Path) -> Vec<Path> {
 }
 
 impl Person {
-    /// What the table must hold for these, by all that is real.
+    /// What the table must hold for these: it follows from all that are real.
     fn needed(own: &BTreeMap<Path, Own>) -> BTreeMap<Path, Mode> {
         let mut needed: BTreeMap<Path, Mode> = BTreeMap::new();
         let mut add = |path: Path, mode: Mode| {
@@ -86,7 +86,7 @@ impl Person {
             let (had, times) = joined.get(path).copied().unwrap_or((*mode, 0));
             joined.insert(path, (had.join(*mode), times + 1));
         }
-        // Whether it is covered goes by what was held before the request.
+        // Whether it is covered depends on what was held before the request.
         for (path, (mode, times)) in joined {
             let real = Self::needed(&self.own).contains_key(path);
             let had = own.get(path).cloned();
@@ -105,7 +105,7 @@ impl Person {
             let mode = joined;
             own.insert(path.clone(), Own { mode, count, cover });
         }
-        // What is needed as an ancestor of something real is real as well.
+        // What is needed as an ancestor of something real is itself real.
         let real = Self::needed(&own);
         for (path, own) in &mut own {
             if real.contains_key(path) {
@@ -163,7 +163,7 @@ impl Oracle {
         self.owners[who].own = own;
     }
 
-    /// The first of these that can be had now: it has that then.
+    /// Takes the first of these that can be had now.
     pub(super) fn first_free(&mut self, who: Who, list: &[(Path, Mode)]) -> Option<usize> {
         list.iter().position(|asked| {
             let before = self.clone();
@@ -176,7 +176,7 @@ impl Oracle {
         })
     }
 
-    /// Gives up, or is made to: everything as before the request.
+    /// Gives up, or is made to give up: everything is as it was before the request.
     pub(super) fn abort(&mut self, who: Who, state: State) {
         for node in self.nodes.values_mut() {
             node.queue.retain(|(other, _)| *other != who);
@@ -236,12 +236,12 @@ impl Oracle {
 
     pub(super) fn release_to(&mut self, who: Who, savepoint: usize) {
         let person = &mut self.owners[who];
-        // What is real stays so.
+        // What is real stays real.
         let mut back = person.saved[savepoint].clone();
         for (path, own) in &mut back {
             own.cover = person.own[path].cover.clone();
         }
-        // Nor can a later savepoint bring back what is given up now.
+        // A later savepoint cannot bring back what is given up now, either.
         for saved in &mut person.saved[savepoint..] {
             saved.retain(|path, _| back.contains_key(path));
             for (path, own) in saved {
@@ -266,7 +266,7 @@ impl Oracle {
         self.owners[who].saved.len()
     }
 
-    /// Whom an owner waits for.
+    /// The owners that an owner waits for.
     pub(super) fn edges(&self, who: Who) -> Vec<Who> {
         let mut edges = Vec::new();
         for node in self.nodes.values() {
@@ -282,7 +282,7 @@ impl Oracle {
         edges
     }
 
-    /// Whether somebody waits for himself in the end.
+    /// Whether some owner waits for itself, through others.
     pub(super) fn has_circle(&self) -> bool {
         let n = self.owners.len();
         let mut reach = vec![vec![false; n]; n];
@@ -313,7 +313,7 @@ impl Oracle {
         self.hold(who, &needed);
     }
 
-    /// Sets what the table holds for an owner, and grants what can be then.
+    /// Sets what the table holds for an owner, then grants what can be granted.
     fn hold(&mut self, who: Who, modes: &BTreeMap<Path, Mode>) {
         for (path, node) in &mut self.nodes {
             node.held.remove(&who);

@@ -1,4 +1,4 @@
-//! Owners that come, go and begin anew: who they are, how old, and what they leave.
+//! Owners that begin, end and are renewed: their ids, their ages, and what they leave.
 
 use std::collections::HashSet;
 use std::task::Poll;
@@ -8,7 +8,7 @@ use super::bias::{entries, settle};
 use super::{Path, Polled, owners, path, take};
 use crate::modes::Mode::{Ix, X};
 
-/// Whom a deadlock between two who hold as much each hits.
+/// The victim of a deadlock between two owners that hold the same number of locks.
 fn victim(older: &mut Owner<Path>, other: &mut Owner<Path>) -> OwnerId {
     let (r, q) = (path([1, 1]), path([2, 2]));
     take(older, &r, X);
@@ -31,7 +31,7 @@ fn who_is_renewed_is_the_youngest() {
     let locks = LockTable::new();
     let [mut a, mut b] = owners(&locks);
     assert_eq!(victim(&mut a, &mut b), b.id());
-    // Both have waited before: that the wait table knows of them must not matter.
+    // Both have waited before: it must not matter that the wait table knew of them.
     a.renew();
     assert_eq!(victim(&mut a, &mut b), a.id());
     b.renew();
@@ -48,7 +48,7 @@ fn who_is_renewed_holds_nothing_and_keeps_its_root() {
         a.renew();
         assert_eq!((a.holdings().count(), entries(&locks)), (0, 1));
     }
-    // Not what was granted last alone: the root too, another leaf, one that was granted twice.
+    // More than what was granted last is held: the root, another leaf, one that was granted twice.
     for (more, mode) in [([1].as_slice(), Ix), (&[1, 2], X), (&[1, 1], X), (&[2], X)] {
         take(&mut a, &Path(more.to_vec()), mode);
         take(&mut a, &path([1, 1]), X);

@@ -1,4 +1,4 @@
-//! Names whose parents are not what they were: each is entered once all the same.
+//! Names whose parents change: each name is still entered once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ thread_local! {
     static PARENTS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Its parent is the next in the list, the last first; after that it is a root.
+/// Each call of `parent` takes the last of the list; after the list, the name is a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Fickle(u32);
 
@@ -23,7 +23,7 @@ impl Resource for Fickle {
 
 #[test]
 fn a_name_that_is_once_its_own_ancestor_is_refused() {
-    // The parent is asked for twice, as it may be all that there is to do.
+    // The parent is asked for twice, because the first look may be all that there is to do.
     for parents in [&[1][..], &[0, 1], &[1, 2, 2], &[1, 3, 2, 2], &[2, 1, 2]] {
         let locks = LockTable::new();
         let mut owner = locks.owner(0);
@@ -71,15 +71,15 @@ fn whatever_the_parents_each_name_is_locked_once() {
     }
 }
 
-/// What is locked next has these ancestors. Its parent is asked for twice: it may be all that there
-/// is to do.
+/// Gives these ancestors to what is locked next. The parent is asked for twice, because the first
+/// look may be all that there is to do.
 fn below(ancestors: &[u32]) {
     let parents = ancestors.iter().rev().chain(&ancestors[..1]);
     PARENTS.set([0].iter().chain(parents).copied().collect());
 }
 
-/// What is covered is deeper than its cover, wherever that says that it stands: so it is given back
-/// first.
+/// A covered hold is deeper than its cover, wherever the cover says that it is. So the covered hold
+/// is given back first.
 #[test]
 fn what_is_covered_goes_before_its_cover() {
     let locks = LockTable::new();
@@ -105,7 +105,7 @@ fn what_is_covered_covers_nothing() {
     below(&[1]);
     take(&mut a, Fickle(3), S);
     a.release(&Fickle(2)).unwrap();
-    // It has been moved away from its cover.
+    // The name has been moved away from its cover.
     below(&[3]);
     take(&mut a, Fickle(4), S);
     assert_eq!((a.held(&Fickle(3)), locks.len()), (Some(S), 3));
@@ -113,7 +113,7 @@ fn what_is_covered_covers_nothing() {
     assert!(locks.is_empty());
 }
 
-/// A name that is said to be a root, and below another root, in one request.
+/// One request names it as a root, and as a child of another root.
 #[test]
 fn a_root_is_below_nothing() {
     for name in 3..40 {
@@ -136,7 +136,7 @@ thread_local! {
     static MOVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A directory in another, until it is moved or after it was, and what stands in them.
+/// A directory that is in another, before or after a move, and files in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Name {
     Root,
@@ -162,7 +162,7 @@ fn take<K: Resource + std::fmt::Debug>(owner: &mut Owner<K>, name: K, mode: Mode
     assert_eq!(owner.try_lock(&name, mode), Ok(()));
 }
 
-/// What is held keeps the ancestors that it had, also for what is locked below it later.
+/// What is held keeps its old ancestors, also for what is locked below it later.
 #[test]
 fn what_is_moved_while_it_is_held_stays_where_it_was() {
     MOVED.set(false);
@@ -186,7 +186,7 @@ fn what_is_moved_while_it_is_held_stays_where_it_was() {
     assert_eq!(locks.len(), 2);
 }
 
-/// A parent that its owner has kept, and that was taken away.
+/// A parent whose intent its owner has kept, and which was revoked.
 #[test]
 fn what_is_moved_below_a_root_that_was_kept() {
     MOVED.set(false);
@@ -208,7 +208,7 @@ fn what_is_moved_below_a_root_that_was_kept() {
     assert_eq!(a.held(&Name::Root), Some(S));
 }
 
-/// It is covered there, and what was kept of it is given up.
+/// It is covered there, and the intent that was kept on it is given up.
 #[test]
 fn what_was_kept_as_a_root_is_covered_where_it_is_now() {
     MOVED.set(true);

@@ -1,4 +1,4 @@
-//! The plain way of a request and of a release, beside the one that knows all rules.
+//! The plain way of a request and of a release, next to the way that knows all rules.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -18,14 +18,14 @@ fn a_root_that_is_kept_counts_nobody_who_left() {
         take(&mut a, &path([1, 2]), X);
         a.release_all();
     }
-    // Taken and left in the plain way: it rests.
+    // Taken and left in the plain way: the root is idle.
     take(&mut a, &path([1, 1]), X);
     a.release(&path([1, 1])).unwrap();
     assert_eq!(a.held(&path([1])), None);
     assert!(free(&locks, &path([1]), X));
 }
 
-/// What rests on a hold, or another grant, is no plain release.
+/// A release is not plain if something rests on the hold, or if there is another grant.
 #[test]
 fn what_is_needed_stays() {
     let locks = LockTable::new();
@@ -47,7 +47,7 @@ fn what_is_needed_stays() {
     assert!(locks.is_empty());
 }
 
-/// Who releases by name the root that it keeps keeps it no more, and can keep it again.
+/// An owner that releases a kept root by name no longer keeps it, and can keep it again.
 #[test]
 fn a_root_that_is_kept_and_asked_for_by_name() {
     let locks = LockTable::new();
@@ -65,7 +65,7 @@ fn a_root_that_is_kept_and_asked_for_by_name() {
     assert!(free(&locks, &path([1]), X), "given up for another");
 }
 
-/// The last of many holds leaves the others' room, and the root that is kept moves.
+/// When the last of many holds goes, memory is given back, and the kept root moves.
 #[test]
 fn a_root_that_is_kept_moves_with_its_owners_holds() {
     let locks = LockTable::new();
@@ -81,7 +81,7 @@ fn a_root_that_is_kept_moves_with_its_owners_holds() {
     take(&mut b, &path([1]), S);
 }
 
-/// A parent falls to what the children that are left need.
+/// A parent falls to what its remaining children need.
 #[test]
 fn a_parent_falls_with_its_children() {
     let locks = LockTable::new();
@@ -101,7 +101,7 @@ fn a_parent_falls_with_its_children() {
     }
 }
 
-/// Several owners of one resource, in place and beyond.
+/// Several owners of one resource, some in place and some in the map.
 #[test]
 fn many_hold_one_and_leave_in_any_order() {
     let locks = LockTable::new();
@@ -118,7 +118,7 @@ fn many_hold_one_and_leave_in_any_order() {
     take(&mut all[0], &path([1]), X);
 }
 
-/// A parent that covers, or is held too weakly, needs more than the plain way does.
+/// A parent that covers, or is held too weakly, needs more than the plain way.
 #[test]
 fn a_parent_that_is_not_as_needed() {
     let locks = LockTable::new();

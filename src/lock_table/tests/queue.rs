@@ -1,4 +1,4 @@
-//! The queue of one resource: who waits, who goes ahead, and what a leaver sets free.
+//! The queue of one resource: its order, conversions, and what a cancel lets others have.
 
 use std::future::Future;
 use std::hash::{Hash, Hasher};
@@ -104,7 +104,7 @@ fn a_second_grant_to_a_holder_does_not_wait() {
     let w = Polled::waits(b.lock(&r, X));
     take(&mut a, &r, S);
     take(&mut a, &r, Is);
-    // More than it holds as well: it is ahead of who waits for it, and nobody else holds it.
+    // Also more than it holds: it is ahead of the waiter for it, and nobody else holds it.
     take(&mut a, &r, U);
     assert_eq!((a.held(&r), a.grants(&r)), (Some(U), 4));
     for _ in 0..3 {
@@ -156,7 +156,7 @@ fn a_time_out_rescans_the_queue() {
     let r = path([1]);
     let [mut a, mut b, mut c] = owners(&locks);
     take(&mut a, &r, S);
-    // It stands in the queue when the other comes, and times out later, as its waker shows.
+    // X is in the queue when S comes, and times out later, as its waker shows.
     let mut x = Polled::waits(b.lock(&r, X));
     let s = Polled::waits(c.lock(&r, S));
     assert!(x.poll().is_pending());
@@ -190,7 +190,7 @@ fn a_cancelled_conversion_keeps_what_was_held() {
     drop(Polled::waits(a.lock(&r, X)));
     assert_eq!((a.held(&r), a.grants(&r)), (Some(S), 1));
     assert!(free(&locks, &r, S) && !free(&locks, &r, Ix));
-    // Granted, but not looked at.
+    // Granted, but not polled since.
     let upgrade = Polled::waits(a.lock(&r, X));
     drop(b);
     assert_eq!(upgrade.woken(), 1);
@@ -210,7 +210,7 @@ fn a_release_of_one_of_several_modes_scans_the_whole_queue() {
     let ix = Polled::waits(c.lock(&r, Ix));
     let s = Polled::waits(d.lock(&r, S));
     a.downgrade(&r, S).unwrap();
-    // IX stays, and holds nobody up who is compatible with it: S is not.
+    // IX stays, and holds up only requests that conflict with it: S does.
     u.granted();
     assert_eq!((ix.woken(), s.woken()), (0, 0));
     drop(ix);
@@ -259,7 +259,7 @@ fn skip_locked() {
     assert_eq!(d.first_free(&all, S), Ok(None));
     assert_eq!(d.holdings().count(), 0);
     assert_eq!(d.first_free([], S), Ok(None));
-    // Its own is free to it.
+    // What an owner holds itself is free to it.
     assert_eq!(b.first_free(&all[1..], X), Ok(Some(0)));
     drop(a);
     assert_eq!(d.first_free(&all, S), Ok(Some(0)));
@@ -286,7 +286,7 @@ fn skip_locked_or_wait_for_the_first() {
     drop(wait);
     let mut wait = c.first_free_or_wait(all.clone(), X);
     assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
-    // In the queue of the first, whatever becomes of the other.
+    // It waits in the queue of the first, whatever becomes of the other.
     drop(b);
     assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
     drop(a);
@@ -298,7 +298,7 @@ fn skip_locked_or_wait_for_the_first() {
     assert_eq!(c.held(&all[0]), Some(X));
     assert_eq!(c.first_free_or_wait([], X).wait(), Ok(None));
 
-    // One that gives up leaves nothing.
+    // A wait that gives up leaves nothing.
     let mut d = locks.owner(0);
     take(&mut d, &all[1], X);
     let mut e = locks.owner(0);
@@ -335,8 +335,8 @@ impl Resource for Compared {
     }
 }
 
-/// A thread looks eight times or more for what it will wait for, as `lock` does, before it begins
-/// to wait.
+/// Like `lock`, a thread looks eight times or more for what it will wait for, before it begins to
+/// wait.
 #[test]
 fn skip_locked_looks_again_before_it_waits() {
     let locks = LockTable::new();
@@ -368,7 +368,7 @@ fn close_tells_everybody() {
     assert_eq!(fresh.poll(), closed);
     drop((waits, fresh));
     assert_eq!(b.holdings().count(), 0);
-    // Also what it has, and what that would cover.
+    // Closed also for what it has, and for what that would cover.
     assert_eq!(a.try_lock(&r, X), Err(LockError::Closed));
     assert_eq!(a.first_free([&r], X), Err(LockError::Closed));
     assert_eq!(a.held(&r), Some(X));
@@ -378,8 +378,8 @@ fn close_tells_everybody() {
     locks.close();
 }
 
-/// So many wait for one resource that a step for each of them, when each begins to
-/// wait, would not end.
+/// So many waiters that the test would not end if each took a step for each of them when it begins
+/// to wait.
 #[test]
 fn a_crowd_waits() {
     const CROWD: usize = 100_000;
@@ -395,6 +395,6 @@ fn a_crowd_waits() {
     drop(first);
     assert!(Pin::new(&mut waits[0]).poll(&mut cx).is_ready());
     assert!(Pin::new(&mut waits[1]).poll(&mut cx).is_pending());
-    // From the last on: each leaves the end of the queue.
+    // From the last to the first, so each leaves the end of the queue.
     waits.into_iter().rev().for_each(drop);
 }

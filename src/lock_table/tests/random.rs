@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// The schedules do reach deadlocks, or the test above shows little.
+/// The schedules do reach deadlocks; otherwise the test above would show little.
 #[test]
 fn random_schedules_meet_deadlocks() {
     use proptest::strategy::ValueTree;

@@ -1,4 +1,4 @@
-//! Back to what was held at a moment.
+//! Going back to what was held at a savepoint.
 
 use super::super::name::KEPT;
 use super::super::{LockTable, Owner, ReleaseError};
@@ -48,7 +48,7 @@ fn nested_savepoints() {
     assert_eq!((a.held(&r), a.grants(&r)), (Some(Is), 1));
     a.release_to(start).unwrap();
     assert!(locks.is_empty());
-    // Over several at once.
+    // Back over several savepoints at once.
     for mode in [Is, S, Ix] {
         let _ = a.savepoint();
         take(&mut a, &r, mode);
@@ -71,7 +71,7 @@ fn what_was_released_or_downgraded_since_stays_so() {
     take(&mut a, &r, X);
     a.release_to(savepoint).unwrap();
     assert_eq!((a.held(&r), a.grants(&r), a.held(&q)), (Some(S), 1, None));
-    // Nothing common: the most that both allow.
+    // Neither mode covers the other: the strongest mode that both allow.
     let savepoint = a.savepoint();
     take(&mut a, &r, Six);
     a.downgrade(&r, Ix).unwrap();
@@ -113,7 +113,7 @@ fn going_back_never_uncovers() {
     assert_eq!((a.held(&root), a.held(&middle)), (Some(Is), Some(S)));
     assert_eq!(a.held(&leaf), Some(S));
     assert!(!free(&locks, &leaf, X));
-    // Its own lock, which was needed meanwhile, stays.
+    // The hold's own lock, which was needed meanwhile, stays.
     a.release(&middle).unwrap();
     assert!(!free(&locks, &leaf, X));
     a.release(&leaf).unwrap();
@@ -130,7 +130,7 @@ fn savepoints_of_another_owner_are_refused() {
     assert_eq!(a.held(&path([1])), Some(X));
 }
 
-/// The record of a lock does not grow with savepoints and grants in turn.
+/// The record of a lock does not grow with alternate savepoints and grants.
 #[test]
 fn grants_and_savepoints_in_turn_stay_small() {
     let locks = LockTable::new();
@@ -161,7 +161,7 @@ fn what_is_remembered_of_savepoints_is_what_is_held() {
         }
     }
     assert!(a.holds.slots.log.len() <= KEPT);
-    // One that is held all the time, and once more each time.
+    // A resource that is held all the time, and granted once more each time.
     let many = a.savepoint();
     for _ in 0..1000 {
         let _ = a.savepoint();
@@ -175,7 +175,7 @@ fn what_is_remembered_of_savepoints_is_what_is_held() {
     assert!(locks.is_empty());
 }
 
-/// Where most is released, the holds that are left move together.
+/// If most is released, the remaining holds move together.
 #[test]
 fn back_to_savepoints_after_most_was_released() {
     let locks = LockTable::new();

@@ -1,4 +1,4 @@
-//! What an owner's task does, as a world sends it.
+//! The steps of an owner's task, as a world sends them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use super::{LockError, Mode, Op, Owner, Path, ReleaseError, Savepoint, Wait};
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Lock(Who, Vec<(usize, Mode)>),
-    /// Of one that waits.
+    /// Cancels a wait.
     Cancel(Who),
     /// A woken task runs.
     Run(Who),
@@ -23,11 +23,11 @@ pub(super) enum Step {
     Savepoint(Who),
     ReleaseTo(Who, usize),
     ReleaseAll(Who),
-    /// Of a list; true: or else it waits for the first.
+    /// One of a list; true: if none can be had, waits for the first.
     FirstFree(Who, Vec<usize>, Mode, bool),
     Retry(Who),
     Renew(Who),
-    /// Of any owner, also one that waits.
+    /// For any owner, also one that waits.
     SetPriority(Who, i32),
 }
 
@@ -42,7 +42,7 @@ impl Step {
     }
 }
 
-/// Between the test and an owner's task.
+/// What the test and an owner's task exchange.
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) steps: VecDeque<Step>,
@@ -59,7 +59,7 @@ pub(super) enum Answer {
     Released(Result<(), ReleaseError>),
 }
 
-/// Until it is granted, or cancelled.
+/// Polls until the wait is granted or cancelled.
 async fn answer<O: Op>(
     mail: &RefCell<Mail>,
     mut wait: Wait<O>,

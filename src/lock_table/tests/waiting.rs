@@ -1,5 +1,5 @@
-//! The queue as a plain value, beside a list in which every step is the rule itself. There is
-//! hardly room between positions here: all get new ones again and again.
+//! The queue as a plain value, against a list in which every step is the rule itself. There is
+//! hardly room between positions here, so all get new ones again and again.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ impl List {
         self.0.iter().position(|r| r.owner == owner)
     }
 
-    /// The first that goes, beside grants in these modes.
+    /// The first that can be granted while these modes are granted.
     fn next(&self, granted: &[Mode]) -> Option<Request> {
         let goes = |&at: &usize| {
             let mode = self.0[at].mode;

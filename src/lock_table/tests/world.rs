@@ -1,6 +1,6 @@
-//! Four owners over four resources and the naive manager beside them: after each step the table
-//! must hold and queue exactly what that does, and every deadlock must be one. It uses the public
-//! face of the table only, and is also what the fuzzer runs.
+//! Four owners over four resources, and the naive manager next to them: after each step the table
+//! must hold and queue exactly what the manager does, and every deadlock must be a real one. The
+//! world uses the table's public interface only, and the fuzzer runs it too.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -17,8 +17,8 @@ use super::{Count, Deadlock, LockError, LockTable, Owner, OwnerId, Path, Priorit
 /// The same in every run, so that a schedule can be run again.
 pub(super) type Hashes = BuildHasherDefault<DefaultHasher>;
 
-/// The table remembers 16 deadlocks, and one request may end in three: after so many none is asked
-/// for any more.
+/// The table remembers 16 deadlocks, and one request may end in three: after this many deadlocks no
+/// lock is asked for any more.
 const ENOUGH: usize = 13;
 
 pub(super) const OWNERS: usize = 4;
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    /// The table has answered a request that has gone as far as the oracle's.
+    /// Compares the table's answer to a request with the state of the oracle.
     fn answered(&mut self, who: Who, answer: Option<Answer>) {
         let mut waited = self.oracle.owners[who].state == State::Waits;
         let reports = self.locks.deadlocks().split_off(self.deadlocks);
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// Every edge of it is there, and the victim is the right one of those in it.
+    /// Every edge of the cycle is there, and the right owner is the victim.
     fn check_circle(&self, deadlock: &Deadlock<Path>) {
         let all: Vec<Who> = deadlock
             .cycle
@@ -252,7 +252,7 @@ impl World {
             .expect("an owner")
     }
 
-    /// The table is the oracle's, nobody incompatible holds anything, and who was granted or made
+    /// The table is the oracle's, no two holders conflict, and every owner that was granted or made
     /// to give up has been told.
     fn compare(&self) {
         let snapshot = self.locks.snapshot();
@@ -308,7 +308,7 @@ impl World {
         }
     }
 
-    /// All tasks run until none can, and give up what they hold: nothing is left.
+    /// All tasks run until none can, and give up what they hold; then nothing is left.
     pub(super) fn wind_up(&mut self) {
         for _ in 0..100 {
             for who in 0..OWNERS {

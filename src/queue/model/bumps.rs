@@ -1,5 +1,5 @@
-//! Bumps, which take their group's lock alone, against all that takes the group
-//! out of line or puts it there.
+//! Bumps, which take only their group's lock, against operations that take the group out of line or
+//! put it there.
 
 use super::{Delivery, Queue, receive_one};
 use crate::limit::Limit;
@@ -12,7 +12,7 @@ fn queue_with_lane() -> (Queue<u8>, Lane<u8>) {
     (queue, lane)
 }
 
-/// A group in which these wait.
+/// A group in which these messages wait.
 fn group(lane: &Lane<u8>, messages: &[u8]) -> (Group<u8>, Conversation<u8>) {
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let conversation = group.conversation().unwrap();
@@ -29,8 +29,8 @@ fn rest(queue: &Queue<u8>) -> Vec<u8> {
     std::iter::from_fn(|| first(queue)).collect()
 }
 
-/// The last of three is bumped, and bumped again, while one is claimed: each is
-/// served once, and it is the first or the second.
+/// The last of three groups is bumped, and bumped again, while a group is claimed. Each group is
+/// served once, and the bumped one is the first or the second.
 #[test]
 fn a_bump_races_a_claim() {
     explore("a_bump_races_a_claim", Some(3), || {
@@ -46,7 +46,7 @@ fn a_bump_races_a_claim() {
     });
 }
 
-/// The group with the live turn is bumped while that ends: then it is first.
+/// The group with the live turn is bumped while the turn ends: then the group is first.
 #[test]
 fn a_bump_races_the_end_of_a_turn() {
     explore("a_bump_races_the_end_of_a_turn", None, || {
@@ -66,7 +66,7 @@ fn a_bump_races_the_end_of_a_turn() {
     });
 }
 
-/// An idle group is bumped while it is sent to: then it is first.
+/// An idle group is bumped while a message is sent to it: then it is first.
 #[test]
 fn a_bump_races_a_send() {
     explore("a_bump_races_a_send", None, || {
@@ -84,8 +84,8 @@ fn a_bump_races_a_send() {
     });
 }
 
-/// A group is bumped in line while it is taken out and comes back: it stands
-/// there once, and where the bump says.
+/// A group is bumped in line while it is taken out and comes back. It stands there once, at the
+/// place of the bump.
 #[test]
 fn a_bump_races_a_pause() {
     explore("a_bump_races_a_pause", Some(3), || {
@@ -113,7 +113,7 @@ fn a_send_to_a_bumped_group_wakes_a_receive() {
         let (queue, lane) = queue_with_lane();
         let (bumped, conversation) = group(&lane, &[]);
         bumped.bump(7);
-        // It stays: its end would wake the receive, too.
+        // Kept alive: its end would wake the receive, too.
         let sender = spawn(move || {
             conversation.send(1).unwrap();
             conversation
@@ -123,7 +123,7 @@ fn a_send_to_a_bumped_group_wakes_a_receive() {
     });
 }
 
-/// A group is bumped by name while it ends: the name is good, or stale.
+/// A group is bumped by name while it ends: the name is valid, or stale.
 #[test]
 fn a_bump_by_name_races_the_end_of_a_group() {
     explore("a_bump_by_name_races_the_end_of_a_group", Some(3), || {

@@ -61,8 +61,8 @@ fn a_pause_races_the_end_of_a_turn() {
     });
 }
 
-/// A resume against the end of a turn: whoever comes second puts the group in
-/// line, and wakes who sleeps.
+/// A resume against the end of a turn: the later of the two puts the group in line, and wakes the
+/// receive that sleeps.
 #[test]
 fn a_resume_races_the_end_of_a_turn() {
     explore("a_resume_races_the_end_of_a_turn", Some(3), || {
@@ -80,8 +80,8 @@ fn a_resume_races_the_end_of_a_turn() {
     });
 }
 
-/// A lane has its first cap while a turn ends, and a message comes: what is
-/// counted as in use comes back, no more and no less.
+/// A lane gets its first cap while a turn ends and a message comes. The units counted as in use
+/// come back, no more and no less.
 #[test]
 fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
     explore(
@@ -112,8 +112,7 @@ fn a_first_cap_races_the_end_of_a_turn_and_a_send() {
     );
 }
 
-/// Somebody waits by name for what is just being sent: it is his, and he is
-/// woken.
+/// A receive by name races the send of a message: it gets the message, and is woken.
 #[test]
 fn a_named_receive_races_a_send() {
     explore("a_named_receive_races_a_send", Some(3), || {

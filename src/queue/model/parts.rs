@@ -1,12 +1,12 @@
-//! Capacities of a group and its lane: sends that wait against what makes room, a close,
-//! and a capacity that goes.
+//! Capacities of a group and its lane: sends that wait against what makes room, a close, and the
+//! removal of a capacity.
 
 use super::{queue_with_conversation, receive_one};
 use crate::limit::Limit;
 use crate::queue::{Conversation, Queue, SendReason};
 use crate::sync::{Arc, explore, spawn};
 
-/// A group that may have one message waiting, and has.
+/// A group that may have one waiting message, and has it.
 fn full() -> (Queue<u8>, Arc<Conversation<u8>>) {
     let (queue, conversation) = queue_with_conversation();
     conversation.set_capacity(1).unwrap();
@@ -14,7 +14,7 @@ fn full() -> (Queue<u8>, Arc<Conversation<u8>>) {
     (queue, Arc::new(conversation))
 }
 
-/// A send waits, or is about to, while the message is taken out.
+/// A send waits, or is about to wait, while the message is taken out.
 #[test]
 fn a_turn_that_takes_a_message_wakes_a_send() {
     explore("a_turn_that_takes_a_message_wakes_a_send", Some(4), || {
@@ -26,7 +26,7 @@ fn a_turn_that_takes_a_message_wakes_a_send() {
     });
 }
 
-/// It is told of a close, or that there is no capacity any more.
+/// A waiting send is told of a close, or of the removal of the capacity.
 #[test]
 fn a_capacity_that_goes_wakes_a_send() {
     for close in [false, true] {
@@ -50,7 +50,7 @@ fn a_capacity_that_goes_wakes_a_send() {
     }
 }
 
-/// Sent and taken out by turns while the capacity is set: what is counted is what waits.
+/// Messages are sent, and taken out by turns, while the capacity is set: it counts those that wait.
 #[test]
 fn a_capacity_counts_what_waits_when_it_is_set() {
     explore(

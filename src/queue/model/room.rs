@@ -11,7 +11,7 @@ use crate::queue::permit_cache::PermitCache;
 use crate::queue::{Conversation, Detached, Queue, SendReason};
 use crate::sync::{Arc, AtomicBool, Ordering, explore, spawn, thread_number};
 
-/// A queue of one place, two conversations, and the delivery that has the place.
+/// A queue with room for one message, two conversations, and the delivery that has the room.
 #[allow(clippy::type_complexity)]
 fn full() -> (Queue<u8>, [Arc<Conversation<u8>>; 2], Detached<u8>) {
     let (queue, both) = about_to_be_full();
@@ -34,7 +34,7 @@ fn left(queue: &Queue<u8>) -> (u64, usize, usize) {
     (held, sends.waiting, sends.notified)
 }
 
-/// Two senders wait, or are about to, while the only place is freed twice.
+/// Two senders wait, or are about to wait, while the only permit is freed twice.
 #[test]
 fn a_completion_wakes_one_send_after_the_other() {
     explore(
@@ -53,7 +53,7 @@ fn a_completion_wakes_one_send_after_the_other() {
     );
 }
 
-/// The first in line was told, or is being told, and is dropped: the next is.
+/// The first waiter was notified, or is being notified, and is dropped: the next is notified.
 #[test]
 fn a_cancelled_send_passes_its_room_on() {
     explore("a_cancelled_send_passes_its_room_on", Some(3), || {
@@ -70,7 +70,7 @@ fn a_cancelled_send_passes_its_room_on() {
     });
 }
 
-/// A close while the place becomes free: sent, or given back, and nobody sleeps on.
+/// A close while the permit comes back: the message is sent or given back, and no sender sleeps on.
 #[test]
 fn a_close_ends_a_send_that_waits() {
     explore("a_close_ends_a_send_that_waits", Some(3), || {
@@ -91,7 +91,7 @@ fn a_close_ends_a_send_that_waits() {
     });
 }
 
-/// A close, and no place becomes free: given back.
+/// A close, and no permit comes back: the message is given back.
 #[test]
 fn a_close_alone_ends_a_send_that_waits() {
     explore("a_close_alone_ends_a_send_that_waits", None, || {
@@ -104,12 +104,12 @@ fn a_close_alone_ends_a_send_that_waits() {
     });
 }
 
-/// Sends that do not wait never take what one in line was told of.
+/// Sends that do not wait never take room that was granted to a waiter.
 #[test]
 fn an_immediate_send_takes_no_promised_room() {
     explore("an_immediate_send_takes_no_promised_room", Some(3), || {
         let (queue, [one, two]) = about_to_be_full();
-        // Of another thread: who has received it does not wait.
+        // On another thread: the thread that has received the delivery may not wait.
         let other = queue.clone();
         let delivery = spawn(move || detached(&other)).join().unwrap();
         let mut first = one.send_wait(1);
@@ -124,8 +124,8 @@ fn an_immediate_send_takes_no_promised_room() {
     });
 }
 
-/// One waits for room for two while two places become free, of which one is
-/// cached by a thread, or about to be.
+/// A send waits for room for two while two permits come back, of which one is cached by a thread,
+/// or about to be.
 #[test]
 fn a_send_that_waits_finds_what_threads_have_cached() {
     explore(
@@ -138,7 +138,7 @@ fn a_send_that_waits_finds_what_threads_have_cached() {
             let one = group.conversation().unwrap();
             one.send_all([0, 0]).unwrap();
             let deliveries = [(); 2].map(|()| detached(&queue));
-            // Of another thread: who has received them does not wait.
+            // On another thread: the thread that has received the deliveries may not wait.
             let sender = spawn(move || {
                 one.send_all_wait([1, 2]).wait().unwrap();
                 one
@@ -150,7 +150,7 @@ fn a_send_that_waits_finds_what_threads_have_cached() {
     );
 }
 
-/// What was done before a permit came back is seen by who takes it from the same
+/// What happened before a permit came back is visible to the thread that takes it from the same
 /// word.
 #[test]
 fn a_cached_permit_brings_what_was_done_before_it() {
@@ -159,7 +159,7 @@ fn a_cached_permit_brings_what_was_done_before_it() {
         None,
         || {
             let cache = Arc::new(PermitCache::new(1, 1));
-            // The first opens the word, the second takes what is available.
+            // The first statement opens the word, the second takes what is available.
             assert!(cache.permits().take(1) && !cache.put(thread_number(), 1));
             cache.take(1, &mut false).unwrap();
             let done = Arc::new(AtomicBool::new(false));

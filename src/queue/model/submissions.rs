@@ -1,13 +1,13 @@
-//! What is submitted beside the policy lock: sends, ends of turns and detached
-//! deliveries, against readers that fall asleep.
+//! What is submitted without the policy lock: sends, ends of turns and detached deliveries, against
+//! readers that go to sleep.
 
 use super::{detached, queue_with_conversation, receive_one};
 use crate::limit::Limit;
 use crate::queue::{Conversation, NoMore, Queue, SendReason, Turn};
 use crate::sync::{Arc, explore, spawn};
 
-/// Two senders of one conversation and of another; whatever a send that has
-/// returned put there, the next who looks finds.
+/// Two senders, one for each of two conversations. When a send has returned, the next snapshot
+/// finds its message.
 #[test]
 fn what_was_sent_is_found() {
     explore("what_was_sent_is_found", Some(3), || {
@@ -28,8 +28,8 @@ fn what_was_sent_is_found() {
     });
 }
 
-/// Messages to two groups by one call, in two windows, while a reader goes to
-/// sleep: all are received.
+/// Messages to two groups by one call, in two windows, while a reader goes to sleep: all are
+/// received.
 #[test]
 fn a_send_to_many_races_a_sleep() {
     explore("a_send_to_many_races_a_sleep", Some(3), || {
@@ -48,8 +48,8 @@ fn a_send_to_many_races_a_sleep() {
     });
 }
 
-/// A send that was taken before the shutdown is in what that takes out, one that
-/// comes after it has its message back.
+/// A send before the shutdown: its message is taken out by it. A send after the shutdown gets its
+/// message back.
 #[test]
 fn a_send_races_a_shutdown() {
     explore("a_send_races_a_shutdown", None, || {
@@ -61,8 +61,8 @@ fn a_send_races_a_shutdown() {
     });
 }
 
-/// A send that was taken before the close is received, also by who sleeps; one
-/// that comes after it has its message back.
+/// A send before the close: its message is received, even by a reader that sleeps. A send after the
+/// close gets its message back.
 #[test]
 fn a_send_races_a_close() {
     explore("a_send_races_a_close", Some(3), || {
@@ -83,7 +83,7 @@ fn a_send_races_a_close() {
     });
 }
 
-/// A turn of two messages, and the conversation, which stays.
+/// A turn of two messages, and the conversation, which is kept alive.
 fn turn_of_two(queue: &Queue<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let conversation = lane.conversation().unwrap();
@@ -92,7 +92,7 @@ fn turn_of_two(queue: &Queue<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
     (queue.try_receive().unwrap().into_owned(), conversation)
 }
 
-/// Who sees what was done in a turn sees what was sent before it.
+/// A thread that sees what was done in a turn sees what was sent before it.
 #[test]
 fn turns_and_sends_are_seen_in_order() {
     explore("turns_and_sends_are_seen_in_order", None, || {
@@ -102,8 +102,8 @@ fn turns_and_sends_are_seen_in_order() {
         let conversation = sent_to.conversation().unwrap();
         turn_of.conversation().unwrap().send_all([1, 2]).unwrap();
         let mut turn = queue.try_receive().unwrap().into_owned();
-        // What is spawned runs second: it is the reader, so that the model has it
-        // find all that it may, old and new.
+        // The spawned thread runs second. It is the reader, so that in the model it can find all
+        // values that it may, old and new.
         let reader = spawn(move || {
             if turn_of.waiting() == 0 {
                 assert_eq!(sent_to.waiting(), 1);
@@ -117,8 +117,7 @@ fn turns_and_sends_are_seen_in_order() {
     });
 }
 
-/// What waits is taken out while a turn takes from it: one message is had by one
-/// of the two.
+/// The waiting messages are taken out while a turn takes from them: each message comes out once.
 #[test]
 fn a_shutdown_while_a_turn_is_live() {
     explore("a_shutdown_while_a_turn_is_live", None, || {
@@ -159,8 +158,8 @@ fn a_turn_outlives_its_queue() {
     });
 }
 
-/// A turn that is live while two send: what a send put there before the turn
-/// asks is found, though the turn may ask without any lock.
+/// Two threads send while a turn is live. A message that was sent before the turn asks is found,
+/// though the turn may ask without any lock.
 #[test]
 fn a_live_turn_finds_what_was_sent() {
     explore("a_live_turn_finds_what_was_sent", None, || {
@@ -186,8 +185,8 @@ fn a_live_turn_finds_what_was_sent() {
     });
 }
 
-/// Two sends while the turn of their group ends and its reader goes to sleep:
-/// both are received, by one token or by two.
+/// Two sends while the turn of their group ends and its reader goes to sleep: both messages are
+/// received, by one token or by two.
 #[test]
 fn two_sends_race_the_end_of_a_turn_and_a_sleep() {
     explore(
@@ -218,8 +217,8 @@ fn two_sends_race_the_end_of_a_turn_and_a_sleep() {
     );
 }
 
-/// The turn lets go of a serial group while its detached delivery is completed,
-/// and a reader goes to sleep: whoever is last puts the group in line.
+/// The turn of a serial group is dropped while its detached delivery is completed and a reader goes
+/// to sleep: the last of them puts the group in line.
 #[test]
 fn a_detached_delivery_races_the_end_of_its_turn() {
     explore(
@@ -244,8 +243,8 @@ fn a_detached_delivery_races_the_end_of_its_turn() {
     );
 }
 
-/// A delivery that is given back against a send and a reader that goes to sleep:
-/// both messages are received, the first first.
+/// A delivery is given back against a send and a reader that goes to sleep: both messages are
+/// received, the first one first.
 #[test]
 fn a_delivery_given_back_races_a_send() {
     explore("a_delivery_given_back_races_a_send", Some(3), || {

@@ -1,12 +1,12 @@
-//! Units of caps that come back together, against readers that fall asleep. In
-//! models all lanes have one word.
+//! Units of caps that come back together, against readers that go to sleep. In models all lanes
+//! have one word.
 
 use super::receive_one;
 use crate::limit::Limit;
 use crate::queue::{Conversation, Lane, Queue, Turn};
 use crate::sync::{explore, spawn};
 
-/// A turn that has nothing left to do, and its conversation.
+/// A turn that has no more messages, and its conversation.
 fn turn_of_one(queue: &Queue<u8>, lane: &Lane<u8>) -> (Turn<'static, u8>, Conversation<u8>) {
     let conversation = lane.conversation().unwrap();
     conversation.send(0).unwrap();
@@ -20,8 +20,8 @@ fn all_units_are_back(queue: &Queue<u8>) {
     assert!(lanes.iter().all(|lane| lane.in_flight == 0), "{lanes:?}");
 }
 
-/// Two turns of one lane end while a reader goes to sleep over the cap: it hears
-/// of a unit, and neither is lost.
+/// Two turns of one lane end while a reader goes to sleep because of the cap. It is woken for a
+/// unit, and neither unit is lost.
 #[test]
 fn two_ends_in_a_capped_lane_race_a_sleep() {
     explore("two_ends_in_a_capped_lane_race_a_sleep", Some(3), || {
@@ -42,7 +42,7 @@ fn two_ends_in_a_capped_lane_race_a_sleep() {
     });
 }
 
-/// Turns of two lanes end, for which there is one word.
+/// Turns of two lanes end, and there is one word for both.
 #[test]
 fn ends_in_two_capped_lanes_race_a_sleep() {
     explore("ends_in_two_capped_lanes_race_a_sleep", Some(3), || {
@@ -67,8 +67,8 @@ fn ends_in_two_capped_lanes_race_a_sleep() {
     });
 }
 
-/// What was done before a turn ended is seen by whoever has its unit, also if
-/// another told of it.
+/// What happened before a turn ended is visible to the thread that gets its unit, even if the token
+/// was another turn's.
 #[test]
 fn a_unit_that_only_counted_brings_what_was_done_before_it() {
     // The effect is checked on the word alone: here turns meet in the policy lock.

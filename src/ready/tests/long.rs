@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::ready::{Entry, Position, ReadyItem, Row};
 
-/// Its first ticket, and how many stand as one.
+/// The first ticket, and how many groups share the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run(u64, u64);
 
@@ -21,13 +21,13 @@ impl ReadyItem for Run {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Several join: so many, each so many as one.
+    /// Several entries join: how many, and with how many groups each.
     Push(usize, u64),
     Pop(usize),
-    /// The one that left last comes back, if it was the first.
+    /// The group that left last comes back, if it was the first.
     Return,
     Take(usize),
-    /// All of a part of the row leave.
+    /// All groups of a part of the row leave.
     Thin(usize, usize),
 }
 
@@ -68,7 +68,7 @@ impl Pair {
 
     fn push(&mut self, count: u64) {
         let first = self.ticket + 1;
-        // Not evenly.
+        // At uneven distances.
         self.ticket += count + first % 7 * (first % 5);
         let run = Run(first, count);
         self.row.entries.push_back(Entry::new(first, 100, run));
@@ -101,7 +101,7 @@ impl Pair {
         assert!(self.row.take(Position::of(100, ticket)).is_none());
     }
 
-    /// The first of a run has left.
+    /// The first group of a run has left.
     fn gone(&mut self, at: usize) {
         if at == 0 {
             self.first_gone = None;

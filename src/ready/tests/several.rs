@@ -1,4 +1,4 @@
-//! Lines in which several stand as one, against a list of all who stand there.
+//! Ready queues in which several groups share an entry, against a list of all groups.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::level;
 use crate::ready::{Position, ReadyItem, ReadyQueue};
 
-/// Those that stand as one, by ticket; the first is there, others may have been taken out.
+/// Groups in one entry, by ticket. The first is present; others may have been taken out.
 #[derive(Debug, PartialEq, Eq)]
 struct Block(VecDeque<Option<u64>>);
 
@@ -33,13 +33,13 @@ impl Block {
         first
     }
 
-    /// One that is not the first.
+    /// Takes a group that is not the first.
     fn take(&mut self, ticket: u64) -> Option<u64> {
         let place = self.0.iter_mut().skip(1).find(|of| **of == Some(ticket));
         place?.take()
     }
 
-    /// So many, but not the last.
+    /// Takes up to this many, but not the last.
     fn take_first(&mut self, most: usize) -> Option<(Vec<u64>, usize, u64)> {
         let n = most.min(self.waiting() - 1);
         let taken: Vec<_> = (0..n).filter_map(|_| self.pop()).collect();
@@ -61,7 +61,7 @@ impl ReadyItem for Block {
 struct Member {
     ticket: u64,
     position: Position,
-    /// With whom it came, and still stands.
+    /// The first ticket of the entry in which the group came and still is.
     block: Option<u64>,
 }
 
@@ -72,11 +72,11 @@ enum Op {
     Bumped(u8),
     Pop(bool),
     TakeFirst(usize),
-    /// One leaves, wherever it stands.
+    /// A group leaves, wherever it is.
     Remove(usize),
-    /// The same, and it is bumped.
+    /// A group leaves in the same way, and comes back bumped.
     Bump(usize, u8),
-    /// Who was taken comes back where it stood.
+    /// A group that was taken comes back at its position.
     Return(usize),
 }
 
@@ -152,7 +152,7 @@ impl Pair {
             }
             Op::Return(n) if !self.gone.is_empty() => {
                 let member = self.gone.swap_remove(n % self.gone.len());
-                // In the middle of those with whom it came it has no place any more.
+                // A group cannot return while others of its entry are still there.
                 let came = |of: &Member| of.block == member.block;
                 if member.block.is_none() || !self.list.iter().any(came) {
                     self.insert(member);
@@ -221,7 +221,7 @@ impl Pair {
         assert_eq!(self.line.is_empty(), self.list.is_empty());
         let standing: usize = self.line.iter().map(Block::waiting).sum();
         assert_eq!(standing, self.list.len());
-        // Of each that stand as one, only the first is found there.
+        // Of the groups in one entry, only the first is found.
         let firsts = self.line.iter().filter_map(Block::first).count();
         let found = |m: &&Member| self.line.contains(m.position);
         assert_eq!(self.list.iter().filter(found).count(), firsts);
@@ -266,7 +266,7 @@ proptest! {
         run(&ops);
     }
 
-    /// One level: now and then somebody is bumped, and the line is plain again.
+    /// With one level only: now and then a group is bumped, and the queue becomes plain again.
     #[test]
     fn agree_with_a_list_where_all_have_one_level(ops in vec(op(), 1..200)) {
         let ops = ops.into_iter().map(|op| match op {

@@ -339,3 +339,20 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         assert_eq!(world.state.core.unfinished, 8 - (id - 1));
     }
 }
+
+/// It goes back, and its group with it.
+#[test]
+fn one_that_its_worker_has_not_begun_is_bumped() {
+    for serial in [false, true] {
+        let mut world = World::new(1);
+        let group = Some(world.serial_group()).filter(|_| serial);
+        (0..5).for_each(|_| world.submit(group, 0));
+        (0..3).for_each(|_| world.submit(None, 0));
+        let mut worker = world.claim(1, 4).unwrap();
+        let third = world.at(3);
+        world.state.bump(third, 7, &mut world.wakes).unwrap();
+        assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
+        assert_eq!(world.drain()[0], if serial { 2 } else { 3 });
+        world.check_empty();
+    }
+}

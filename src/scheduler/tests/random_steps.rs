@@ -44,7 +44,7 @@ impl World {
             None if self.state.core.workers.activity(n) == Activity::Absent => {}
             None => {
                 let waker = Waker::from(Arc::new(WakesWorker(n, Arc::clone(&self.coming))));
-                self.event(|state, _, _| _ = state.core.rest(n, Some(waker)));
+                self.event(|state, _, _| state.core.rest(n, Some(waker)));
             }
         }
     }
@@ -210,7 +210,7 @@ impl World {
                 };
                 if !matches!(self.tasks[n].is, Is::Ended(_)) {
                     let level = self.draw(256) as u8;
-                    self.event(|state, wakes, _| state.exact_for(at, wakes).bump(at, level))
+                    self.event(|state, wakes, _| state.bump(at, level, wakes))
                         .unwrap();
                 }
             }
@@ -264,7 +264,7 @@ impl World {
             return;
         };
         let before = self.tasks[n].is;
-        let cancelled = self.event(|state, wakes, now| state.exact_for(at, wakes).cancel(at, now));
+        let cancelled = self.event(|state, wakes, now| state.cancel(at, now, wakes));
         let waits = matches!(before, Is::Waiting | Is::Awaiting | Is::InLine);
         assert_eq!(cancelled, waits, "{} is {before:?}", n + 1);
         if before == Is::Running {

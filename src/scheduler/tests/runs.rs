@@ -171,7 +171,7 @@ impl World {
     pub(super) fn check_empty(&mut self) {
         let core = self.state.exact(&mut self.wakes);
         assert_eq!((core.unfinished, core.suspended), (0, 0));
-        assert!(core.told_to_end.is_empty() && core.stalls.is_empty());
+        assert!(core.stalls.is_empty());
         assert_eq!((core.backlog.waiting(), core.backlog.in_flight()), (0, 0));
         assert_eq!(core.backlog.lane(core.caller(self.caller).lane).in_use, 0);
         assert!(core.running.iter().all(Option::is_none));
@@ -291,7 +291,8 @@ fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
     world.state.core.bump(old, 7).unwrap();
     let (new, fifth) = (world.at(3), world.at(5));
     assert_ne!(new, old);
-    assert!(!world.state.core.waits(old) && world.state.core.waits(new));
+    let waiting = world.state.core.find_waiting(None, |_, _| true);
+    assert!(!waiting.contains(&old) && waiting.contains(&new));
     world.state.core.bump(fifth, 7).unwrap();
     assert!(world.cancel(5));
     let worker = world.claim(1, 9).unwrap();
@@ -320,26 +321,6 @@ fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
     assert!(world.state.core.stalls.is_empty(), "all has ended");
     assert!(world.finish(&other, Ending::Ok).is_none());
     assert!(world.finish(&waits, Ending::Ok).is_none());
-    world.drain();
-    world.check_empty();
-}
-
-/// It runs while the other worker reports several together.
-#[test]
-fn one_that_is_told_to_end_is_forgotten_when_it_has() {
-    let mut world = World::new(2);
-    world.post(12);
-    let mut one = world.claim(1, 4).unwrap();
-    let mut other = world.claim(2, 4).unwrap();
-    assert!(one.next() && other.next() && other.next());
-    let core = world.state.exact(&mut world.wakes);
-    core.told_to_end.insert(one.tag.id);
-    assert!(core.is_cancelled(one.tag.id, world.caller));
-    assert!(!one.next() && !other.next());
-    for worker in [other, one] {
-        assert!(world.finish(&worker, Ending::Ok).is_none());
-    }
-    assert!(world.state.core.told_to_end.is_empty());
     world.drain();
     world.check_empty();
 }

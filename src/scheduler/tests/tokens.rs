@@ -1,41 +1,53 @@
 //! Which tokens are known, and which are told.
 
-use crate::scheduler::outcome::TaskId;
-use crate::scheduler::tokens::Tokens;
-use crate::slab::{Key, Slab};
-
-fn callers() -> (Key, Key) {
-    let mut slab = Slab::new();
-    (slab.insert(()), slab.insert(()))
-}
+use super::runs::World;
+use crate::scheduler::outcome::Ending;
 
 #[test]
-fn of_each_worker_the_last_task_that_asked_is_known() {
-    let (caller, _) = callers();
-    let mut tokens = Tokens::default();
-    let _future = tokens.add(TaskId(9), caller, None, false);
-    for n in 1..=8 {
-        let _token = tokens.add(TaskId(n), caller, Some(n as u32 % 2), false);
+fn of_each_worker_the_task_that_runs_has_a_token() {
+    let mut world = World::new(2);
+    world.post(4);
+    let one = world.claim(1, 1).unwrap();
+    let other = world.claim(2, 1).unwrap();
+    let core = &mut world.state.core;
+    let token = core.token(one.tag, 1).clone();
+    core.tell_to_end(one.tag.id);
+    assert!(token.is_cancelled() && core.token(one.tag, 1).is_cancelled());
+    assert!(!core.token(other.tag, 2).is_cancelled());
+    // That of one that has ended is left as it is.
+    let token = core.token(other.tag, 2).clone();
+    for worker in [one, other] {
+        assert!(world.finish(&worker, Ending::Ok).is_none());
     }
-    let known = (1..=9).filter(|&n| tokens.get(TaskId(n)).is_some());
-    assert_eq!(known.collect::<Vec<_>>(), [7, 8, 9]);
-    (7..=9).for_each(|n| tokens.end(TaskId(n)));
-    assert!(tokens.is_empty());
+    let next = [1, 2].map(|n| world.claim(n, 1).unwrap());
+    let core = &mut world.state.core;
+    assert!(!core.token(next[0].tag, 1).is_cancelled());
+    core.begin_cancel(None);
+    let told = [(0, 1), (1, 2)].map(|(at, n)| core.token(next[at].tag, n).is_cancelled());
+    assert!(told == [true; 2] && !token.is_cancelled());
 }
 
 #[test]
 fn those_are_told_that_run_and_are_meant() {
-    let (caller, other) = callers();
-    let mut tokens = Tokens::default();
-    let mut add = |n: u64, of, worker| tokens.add(TaskId(n), of, worker, false);
-    let runs = add(1, caller, Some(1));
-    let ran = add(2, caller, Some(2));
-    let awaits = add(3, caller, None);
-    let of_other = add(4, other, None);
-    let later = add(5, caller, None);
-    tokens.cancel_all(TaskId(4), Some(caller), |n, task| (n, task.0) == (1, 1));
-    let told = [&runs, &ran, &awaits, &of_other, &later].map(|token| token.is_cancelled());
-    assert_eq!(told, [true, false, true, false, false]);
-    tokens.cancel_all(TaskId(5), None, |_, _| false);
-    assert!(of_other.is_cancelled() && later.is_cancelled() && !ran.is_cancelled());
+    let mut world = World::new(2);
+    world.post_mixed(&[true, false]);
+    let mut tags = vec![];
+    let tokens = [1, 2].map(|n| {
+        let worker = world.claim(n, 1).unwrap();
+        tags.push(worker.tag);
+        world.state.core.token(worker.tag, n).clone()
+    });
+    let other = world
+        .state
+        .core
+        .add_caller("other".into(), &Default::default());
+    world.state.core.begin_cancel(other.ok());
+    assert!(!tokens.iter().any(|token| token.is_cancelled()));
+    world.state.core.tell_to_end(tags[0].id);
+    assert_eq!(
+        tokens.each_ref().map(|token| token.is_cancelled()),
+        [true, false]
+    );
+    world.state.core.begin_cancel(Some(world.caller));
+    assert!(tokens.iter().all(|token| token.is_cancelled()));
 }

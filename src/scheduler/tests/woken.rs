@@ -99,7 +99,8 @@ fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
         let entry = entries.iter().find(|entry| entry.0 == id);
         Location::Future(entry.unwrap().1)
     };
-    assert!(world.state.core.waits(at(1)) && world.state.core.waits(at(4)));
+    let waiting = world.state.core.find_waiting(None, |_, _| true);
+    assert!(waiting.contains(&at(1)) && waiting.contains(&at(4)));
     world.state.core.bump(at(5), 7).unwrap();
     assert!(world.state.core.cancel(at(4), NOW));
     let gone = world.state.core.todo.ended.pop().unwrap();

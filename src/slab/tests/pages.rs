@@ -105,7 +105,7 @@ fn insert(pages: &Pages<Value>, n: usize) -> Vec<NonNull<Value>> {
     values.collect()
 }
 
-/// One value more than fits into a page, and all go but the newest: again and again.
+/// Repeatedly inserts one value more than fits into a page, and removes all but the newest.
 #[test]
 fn numbers_of_pages_that_went_are_used_again() {
     let pages = Pages::new();
@@ -121,7 +121,7 @@ fn numbers_of_pages_that_went_are_used_again() {
     newest.into_iter().for_each(take_out);
 }
 
-/// Else the numbers before it would be remembered.
+/// Otherwise the numbers before that page would be remembered.
 #[test]
 fn the_page_that_stays_comes_before_all_gaps() {
     let pages = Pages::new();
@@ -131,7 +131,7 @@ fn the_page_that_stays_comes_before_all_gaps() {
     take_out(one);
 }
 
-/// Numbers are left behind when their generations are used up, also those of pages that went
+/// Numbers are retired when their generations are used up. So are those of pages that were freed
 /// long before.
 #[test]
 fn generations_begin_again_at_numbers_never_used() {
@@ -140,7 +140,7 @@ fn generations_begin_again_at_numbers_never_used() {
     let issued: Vec<_> = first.iter().copied().map(key).collect();
     first.drain(127..).for_each(take_out);
     pages.wear_out();
-    // The last place of the first page, and another page, which goes.
+    // The last place of the first page, and another page, which is freed.
     insert(&pages, 129).into_iter().for_each(take_out);
     let again = insert(&pages, 129);
     assert!(again.iter().all(|&value| !issued.contains(&key(value))));

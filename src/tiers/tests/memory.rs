@@ -1,4 +1,4 @@
-//! What many tiers take, and what is left of it.
+//! How much memory many tiers take, and how much is left afterwards.
 
 use super::waiting;
 

@@ -22,7 +22,7 @@ fn poll_once<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// Runs `act` when a thread stands in the gate's line.
+/// Runs `act` when `n` threads wait at the gate.
 fn when_waiting(gate: &std::sync::Arc<Gate>, n: usize, act: impl FnOnce()) {
     while gate.waiters() < n {
         thread::yield_now();
@@ -204,8 +204,8 @@ fn a_sleep_is_counted_when_it_ends() {
     while !entries(&log).contains(&"block") {
         thread::yield_now();
     }
-    // Between `block` and the sleep the token may be found without sleeping;
-    // a timed wait that gets nothing always sleeps.
+    // Between `block` and the sleep the thread may find the token without sleeping. A timed wait
+    // that gets nothing always sleeps.
     waker.wake();
     blocker.join().unwrap();
     let gate = Gate::new();
@@ -276,7 +276,7 @@ fn many_threads_conserve_permits() {
     assert_eq!((gate.permits(), gate.waiters()), (2, 0));
 }
 
-/// Attempts and polls in vain so many times.
+/// An operation whose last attempt gives a result; earlier attempts and all polls do not.
 struct Attempted {
     log: super::Log,
     attempts: usize,
@@ -304,8 +304,8 @@ impl crate::wait::Op for Attempted {
     }
 }
 
-/// An attempt before the first poll and after each wake-up; one that gives
-/// something ends the wait, with nothing to cancel.
+/// There is an attempt before the first poll and after each wake-up. An attempt that gives a result
+/// ends the wait, with nothing to cancel.
 #[test]
 fn a_blocking_wait_attempts_before_it_polls() {
     for (attempts, expected) in [

@@ -1,6 +1,5 @@
-//! A turnstile for the tests and models of this floor, and a worked example of
-//! an operation: it lets as many through as it was opened for, first come first
-//! served among those who wait.
+//! A turnstile for the tests and models of waiting, and a worked example of an operation. It lets
+//! as many waiters through as it was opened for, first come first served.
 
 use std::task::{Context, Poll};
 
@@ -41,7 +40,7 @@ impl Gate {
         })
     }
 
-    /// Lets `n` more through, and tells as many to look.
+    /// Lets `n` more through, and notifies as many waiters.
     pub(super) fn open(&self, n: usize) {
         let mut session = self.state.lock();
         session.permits += n;
@@ -65,7 +64,7 @@ impl Gate {
         self.state.lock().waiters.len()
     }
 
-    /// Tells all who wait to look, though there is nothing for them.
+    /// Notifies all waiters, though there is nothing for them.
     #[cfg(not(loom))]
     pub(super) fn disturb(&self) {
         let mut session = self.state.lock();
@@ -83,7 +82,7 @@ impl Op for Pass {
         // Cloned before the lock; dropped after it if it is not needed.
         let waker = cx.waker().clone();
         let mut session = self.gate.state.lock();
-        // The mark is cleared before the permits are looked at.
+        // The notified mark is cleared before the permits are looked at.
         let ticket = match self.ticket {
             Some(ticket) => {
                 let old = session.waiters.rewait(ticket, waker);
@@ -111,7 +110,7 @@ impl Op for Pass {
         let (state, wakes) = session.parts();
         let removed = state.waiters.remove(ticket);
         if removed.as_ref().is_some_and(|removed| removed.was_notified) {
-            // It has not used its notification.
+            // The waiter has not used its notification.
             state.waiters.notify_next(wakes);
         }
         session.discard_waker(removed.and_then(|removed| removed.waker));

@@ -1,6 +1,5 @@
-//! How many bytes of heap the calling thread holds: for tests that memory is
-//! given back. The allocator of the crate's own test binary; a library cannot
-//! be asked for this in safe code.
+//! How many bytes of heap the calling thread holds, for tests that memory is given back. This is
+//! the allocator of the crate's own test binary; safe code cannot ask a library for the number.
 
 #![allow(unsafe_code)]
 

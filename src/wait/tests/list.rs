@@ -1,4 +1,4 @@
-//! `Waiters`: order, marks, counts.
+//! `Waiters`: order, notifications, counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::{Ticket, Waiters, WakeBatch};
 use super::{counting, heap};
 
-/// Whether it waits with a waker of this task: then it needs no cloned one.
+/// Whether the waiter has a waker of this task, and so needs no cloned one.
 fn waits_with<D: Default>(list: &mut Waiters<D>, ticket: Ticket, waker: &Waker) -> bool {
     list.enqueue(D::default(), &mut Some(ticket), waker, &mut None)
 }
@@ -79,7 +79,7 @@ fn a_ticket_that_is_gone_opens_nothing() {
     let mut wakes = WakeBatch::new();
     let gone = list.register('a', noop());
     drop(list.remove(gone));
-    // It has the slot of the one before.
+    // It reuses the slot of the waiter before it.
     let waker = Waker::from(counting());
     let here = list.register('b', waker.clone());
     assert!(gone < here);
@@ -91,8 +91,8 @@ fn a_ticket_that_is_gone_opens_nothing() {
     assert_eq!((list.len(), list.waiting(), wakes.len()), (1, 1, 0));
 }
 
-/// All are notified and look in vain, in an order that leaves notified ones on
-/// both sides of each: everybody has the old place again.
+/// All are notified and find nothing. The order leaves notified waiters on both sides of each.
+/// Every waiter gets its old place again.
 #[test]
 fn those_who_look_in_vain_in_any_order_keep_their_places() {
     let mut list = Waiters::new();
@@ -142,7 +142,7 @@ fn a_small_list_allocates_once() {
     assert!((1..1_000).contains(&(heap::held_by_this_thread() - before)));
 }
 
-/// Those who come and go behind one who waits long leave no places.
+/// Waiters that come and go behind a long waiting one leave no empty places.
 #[test]
 fn a_long_wait_keeps_nothing_of_the_others() {
     let mut list = Waiters::new();
@@ -177,7 +177,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against one ordered map of marks.
+    /// Compares with one ordered map of notified marks.
     #[test]
     fn agrees_with_a_map_of_marks(steps in proptest::collection::vec(step(), 0..60)) {
         let mut list = Waiters::new();

@@ -1,5 +1,4 @@
-//! `Session` and `WakeBatch`: nothing of the user's runs under the lock, and a
-//! panic keeps nobody asleep.
+//! `Session` and `WakeBatch`: no user code runs under the lock, and a panic keeps no waiter asleep.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -114,7 +113,7 @@ fn all_are_woken_and_no_panic_goes_on() {
     assert!(wakes.is_empty());
 }
 
-/// What a waker panics with may panic, too, when it is dropped.
+/// The payload of a waker's panic may panic, too, when it is dropped.
 #[test]
 fn a_payload_that_panics_stops_nobody() {
     let good = counting();

@@ -1,9 +1,9 @@
-//! J: bytes that a job takes, counted by the allocator: while all of them wait, at the most, and
+//! J: bytes that a job takes, counted by the allocator: while all jobs wait, at the maximum, and
 //! when they are done.
 //!
 //!     cargo run --release -p conversant-versus --bin job_memory -- [jobs..]
 //!
-//! 10^6 of them if nothing is said; 10^7 take 2 GB.
+//! 10^6 jobs by default; 10^7 take 2 GB.
 
 use std::alloc::System;
 
@@ -25,7 +25,7 @@ fn held() -> i64 {
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
 }
 
-/// How the jobs come: key and place of the n-th.
+/// The order in which jobs arrive: key and place of the n-th.
 #[derive(Clone, Copy)]
 enum Come {
     InOrder,

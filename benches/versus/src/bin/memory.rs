@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p conversant-versus --bin memory -- [conversations..]
 //!
-//! 10^5 of them if nothing is said. A burst of more than 2 * 10^8 messages is left out.
+//! 10^5 conversations by default. A burst of more than 2 * 10^8 messages is left out.
 
 use std::alloc::System;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Of one burst; more take more memory than most machines have.
+/// The most messages of one burst; more take more memory than most machines have.
 const MOST_MESSAGES: u32 = 200_000_000;
 
 /// Twelve bytes.
@@ -35,7 +35,7 @@ fn held() -> i64 {
 trait Store {
     fn send(&mut self, conversation: u32, message: Message);
 
-    /// Serves all that waits; how many there were.
+    /// Serves all that waits, and returns how many there were.
     fn drain(&mut self) -> u64;
 }
 
@@ -113,7 +113,7 @@ impl Store for Mailboxes {
     }
 }
 
-/// The same by key, kept for good as conversations that go on are.
+/// The same by key. Mailboxes are kept for ever, like those of conversations that go on.
 #[derive(Default)]
 struct DashMailboxes(DashMap<u64, VecDeque<Message>, FxBuildHasher>);
 

@@ -1,8 +1,8 @@
 //! G1, G2: tiers of eight tasks on two workers.
 //!
-//! A task adds to its worker's own count, so that it touches no line that another worker does. In
-//! every sixteenth tier it first looks whether all of the tiers before are done and none of a later
-//! one is.
+//! A task adds to its worker's own count, so it touches no cache line that another worker touches.
+//! In every sixteenth tier it first checks that all tasks of the earlier tiers are done and none of
+//! a later tier is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const RAYON: &str = "rayon scope";
 
 const WORKERS: usize = 2;
 const TASKS: usize = 8;
-/// The tasks of a worker where they are split.
+/// The tasks of a worker if they are split.
 const SHARE: usize = TASKS / WORKERS;
 
 pub fn cells() -> Vec<Cell> {
@@ -100,7 +100,7 @@ impl Book {
             self.wrong.fetch_add(u64::from(wrong), Ordering::Relaxed);
         }
         work(self.hold);
-        // No other thread has this number.
+        // No other thread has this worker's number.
         let done = &self.done[worker()];
         done.store(done.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -119,14 +119,14 @@ impl Book {
     }
 }
 
-/// So many tiers; the figure is per tier, whoever runs its tasks.
+/// Runs `ops` tiers; the figure is per tier, however many workers share its tasks.
 fn tiers(workers: usize, ops: u64, sample: impl FnOnce(u64) -> Sample) -> Sample {
     let sample = sample(ops * workers as u64);
     Sample { ops, ..sample }
 }
 
-/// What is left of the open tier: leaving a task and claiming the next are one exchange, and the last
-/// leaver opens the next tier and claims its first task in it.
+/// What is left of the open tier. Leaving a task and claiming the next one are one
+/// compare-and-swap; the last leaver opens the next tier and claims its first task in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Left {
     tier: u64,
@@ -170,7 +170,7 @@ impl Left {
     }
 }
 
-/// Tasks are claimed one by one; who finds none spins.
+/// Tasks are claimed one by one; a worker that finds none spins.
 fn claimed(ops: u64, hold: u64) -> Result<Sample> {
     let book = Book::new(hold);
     let word = CachePadded::new(AtomicU64::new(Left::open(0).word()));
@@ -212,7 +212,7 @@ fn claimed(ops: u64, hold: u64) -> Result<Sample> {
     book.settle(sample)
 }
 
-/// Each worker has its half of every tier, and says once that it is done with it.
+/// Each worker has its half of every tier, and reports once that it is done with it.
 fn split(ops: u64, hold: u64) -> Result<Sample> {
     let book = Book::new(hold);
     let done = CachePadded::new(AtomicU64::new(0));
@@ -236,8 +236,8 @@ fn split(ops: u64, hold: u64) -> Result<Sample> {
 struct Use {
     /// The tasks that a worker does with one ticket.
     claim: usize,
-    /// The tickets are joined before the time is taken; or by the workers themselves a few tiers
-    /// ahead of their turn.
+    /// The tickets are joined before the time is taken; otherwise the workers join them, a few
+    /// tiers ahead of their turn.
     before: bool,
 }
 
@@ -250,7 +250,7 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
     let join = |tier: u64| (0..SHARE / usage.claim).map(move |_| (tier, number(tier)));
     let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join_ref(number)));
     let ahead = if usage.before { ops } else { AHEAD.min(ops) };
-    // All of them before anybody enters: a tier without tickets would be passed over.
+    // All of them before any worker enters: a tier without tickets would be passed over.
     let hand = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
     let hands: Vec<_> = (0..WORKERS).map(hand).collect();
     let sample = tiers(WORKERS, ops, |all| {

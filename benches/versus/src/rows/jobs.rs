@@ -1,10 +1,10 @@
-//! J1: agents claim jobs by key, so many at a time, from a thousand groups of limit 1. The targets
+//! J1: agents claim jobs by key, several at a time, from a thousand groups of limit 1. The targets
 //! are those of two agents.
 //!
-//! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
-//! that as many wait as before. All of a claim are pushed under one lock, and finished under one, by
-//! every contender. Every job is checked as it is finished: nobody else has one of its
-//! group, and its key is above that of the group's last.
+//! An operation is a job: claimed, finished, and another of its group pushed behind all others,
+//! so that the number that waits stays the same. All jobs of a claim are pushed under one lock, and
+//! finished under one, by every contender. Every job is checked as it is finished: no other agent
+//! has a job of its group, and its key is above that of the group's last.
 
 mod peers;
 #[cfg(test)]
@@ -25,7 +25,7 @@ const FIFO: &str = "FIFO of group queues";
 const BY_ID: &str = "BTreeSet of the groups' first";
 
 const GROUPS: u64 = 1_000;
-/// Jobs of each group that wait in the beginning.
+/// Jobs of each group that wait at the beginning.
 const DEPTH: u64 = 8;
 
 pub fn cells() -> Vec<Cell> {
@@ -63,7 +63,7 @@ pub trait Jobs: Send + Sync {
     /// Keys with their groups.
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>);
 
-    /// Up to `n` jobs of different groups, none of which has another that is claimed.
+    /// Up to `n` jobs of different groups, none of which has another claimed job.
     fn claim(&self, n: usize) -> Vec<Self::Claim<'_>>;
 
     /// Key and group.
@@ -72,7 +72,7 @@ pub trait Jobs: Send + Sync {
     fn finish(&self, claims: Vec<Self::Claim<'_>>);
 }
 
-/// With the groups by handle, as the peers have them by number.
+/// Has the groups by handle, as the peers have them by number.
 struct Ours {
     queue: JobQueue<u64, u64>,
     groups: Vec<Part<u64, u64>>,
@@ -88,7 +88,7 @@ impl Ours {
 }
 
 impl Jobs for Ours {
-    /// The job is its key and group in one, as nobody else gives the key back.
+    /// The job is its key and group in one, since no peer gives the key back.
     type Claim<'q> = Claim<'q, u64, u64>;
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
@@ -140,19 +140,19 @@ impl<J: Jobs> Agents<J> {
         }
     }
 
-    /// One round of an agent: how many jobs it did, and whether all was right.
+    /// One round of an agent: returns how many jobs it did, and whether all was right.
     fn round(&self, n: usize) -> (u64, bool) {
         let claims = self.jobs.claim(n);
         let (count, mut right) = (claims.len() as u64, true);
         for claim in &claims {
             let (key, group) = J::job(claim);
             let seen = &self.seen[group as usize];
-            // Only one who has a job of the group is here.
+            // Only the agent that has the group's job is here.
             right &= !seen.claimed.swap(true, Ordering::AcqRel);
             right &= seen.last.swap(key, Ordering::Relaxed) < key;
         }
         let groups = || claims.iter().map(|claim| J::job(claim).1);
-        // While its group is nobody else's, so that keys go up in each group.
+        // While no other agent has the group, so that keys go up in each group.
         let next = |group| (self.next.fetch_add(1, Ordering::Relaxed) + 1, group);
         self.jobs.push(groups().map(next));
         for group in groups() {
@@ -187,7 +187,7 @@ impl<J: Jobs> Contender for Agents<J> {
         Ok(sample)
     }
 
-    /// As many wait as in the beginning, and each group's in order.
+    /// As many jobs wait as at the beginning, and those of each group in order.
     fn check(&mut self) -> Result<()> {
         let mut count = 0;
         loop {

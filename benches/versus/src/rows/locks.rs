@@ -1,8 +1,8 @@
 //! L1 to L6: locks with modes, on one resource and on a root with leaves.
 //!
-//! A read-write lock knows no IX, so it takes S for reading and the others for writing. Now and then
-//! a thread looks who else is inside, and in the end, untimed, in every turn: looking touches a line
-//! that all share, and would hide what the lock itself costs.
+//! A read-write lock has no IX, so it takes S for reading and the other modes for writing. Now and
+//! then a thread checks which threads are inside, and in the untimed check in every turn: checking
+//! touches a cache line that all share, and would hide the cost of the lock itself.
 
 mod keyed;
 #[cfg(test)]
@@ -34,7 +34,7 @@ const MUTEX: &str = "parking_lot Mutex";
 const MANAGER: &str = "naive keyed manager";
 
 const LEAVES: u32 = 1 << 20;
-/// One turn in so many is looked at while the time is taken.
+/// One turn in this many is checked while the time is taken.
 const LOOKS: u64 = 64;
 /// How many pairs of one mode come in a row where phases alternate.
 const PHASE: u64 = 64;
@@ -43,7 +43,7 @@ const PHASE: u64 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     Root,
-    /// And the root with the intent that it needs.
+    /// The leaf, and the root with the intent that it needs.
     Leaf(u32),
 }
 
@@ -69,9 +69,9 @@ struct Shape {
 #[derive(Clone, Copy)]
 enum Script {
     Same(Mode),
-    /// S and IX in turns.
+    /// S and IX, in alternating phases.
     Phases,
-    /// X on a leaf that is drawn from so many.
+    /// X on a leaf that is drawn from this many.
     Leaves(u32),
 }
 
@@ -214,8 +214,8 @@ impl<L: Locks> Contender for Locked<L> {
         self.watched(ops, |turn| many && turn % LOOKS == LOOKS / 3)
     }
 
-    /// Every turn is looked at; and as leaves that are drawn from many are hardly ever contended,
-    /// here they are few.
+    /// Every turn is checked. Leaves that are drawn from many are hardly ever contended, so here
+    /// they are few.
     fn check(&mut self) -> Result<()> {
         match self.on_leaves() {
             true => self.few_leaves(),
@@ -229,7 +229,7 @@ impl<L: Locks> Locked<L> {
         matches!(self.shape.script, Script::Leaves(_))
     }
 
-    /// In those turns that `looks` picks, a thread looks who else is inside.
+    /// In the turns that `looks` picks, a thread checks which threads are inside.
     fn watched(&self, ops: u64, looks: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
         let inside = Inside::default();
         let sample = self.turns(ops, self.shape.script, |turn, _, mode| {
@@ -251,7 +251,7 @@ impl<L: Locks> Locked<L> {
         let counts: [AtomicU32; FEW as usize] = Default::default();
         let sample = self.turns(4_000, Script::Leaves(FEW), |_, at, _| {
             if let At::Leaf(leaf) = at {
-                // Not one operation: without the lock, some are lost.
+                // Not one atomic operation: without the lock, some counts are lost.
                 let count = &counts[leaf as usize];
                 let before = count.load(Ordering::Relaxed);
                 work(100);
@@ -290,7 +290,7 @@ impl<L: Locks> Locked<L> {
     }
 }
 
-/// Who is inside, of those who look.
+/// How many of the checking threads are inside, by mode.
 #[derive(Default)]
 struct Inside {
     counts: [AtomicU32; Mode::ALL.len()],

@@ -1,8 +1,8 @@
 //! P1, P2: who is next by rank.
 //!
-//! A group has a level and the number under which it joined; the next one is that of the highest
-//! level, and of the lowest number there. Every embedder keeps both per group, so this record is
-//! written and read for all contenders alike, and it is what the check compares with.
+//! A group has a level and the number under which it joined. The next group has the highest level,
+//! and the lowest number there. Every embedder keeps both per group, so this record is written and
+//! read for all contenders alike, and the check compares with it.
 
 mod orders;
 #[cfg(test)]
@@ -64,7 +64,7 @@ pub fn cells() -> Vec<Cell> {
 struct Shape {
     groups: u32,
     levels: u32,
-    /// Bumps rather than pops and pushes.
+    /// Bumps instead of pops and pushes.
     bumps: bool,
 }
 
@@ -123,7 +123,7 @@ impl<O: Order> Pending<O> {
                 seq: u64::from(group),
             });
         }
-        // Not in the order of their numbers: neighbours in line are no neighbours in memory.
+        // Not in the order of their numbers: neighbours in line are not neighbours in memory.
         let mut line: Vec<u32> = (0..shape.groups).collect();
         for at in (1..line.len()).rev() {
             line.swap(at, draw.below(at as u32 + 1) as usize);
@@ -158,7 +158,7 @@ impl<O: Order> Pending<O> {
         true
     }
 
-    /// Bumps one that is drawn to another level that is drawn: to its own it would keep its place.
+    /// Bumps a random group to another random level: at its own level it would keep its place.
     #[inline(always)]
     fn bump(&mut self) {
         let group = self.draw.below(self.shape.groups);
@@ -186,7 +186,7 @@ impl<O: Order> Contender for Pending<O> {
     }
 }
 
-/// Compares the order with what the records say, in the end.
+/// Finally compares the order with the records.
 struct Checked<O>(Pending<O>);
 
 impl<O: Order> Contender for Checked<O> {

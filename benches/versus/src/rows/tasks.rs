@@ -1,7 +1,7 @@
-//! E1 to E6: tasks of a scheduler, beside what pools offer.
+//! E1 to E6: tasks of a scheduler, compared with those of pools.
 //!
-//! One thread submits, two workers run. Each task counts itself on its worker's own line; the time
-//! ends when all have run. Where tasks are in groups each also looks whether it is its group's next.
+//! One thread submits, two workers run. Each task counts itself on its worker's own cache line; the
+//! time ends when all have run. A task in a group also checks that it is the next of its group.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::work::work;
 
 const WORKERS: usize = 2;
 const MICROSECOND: u64 = 1_000;
-/// What a scheduler has if nothing is said.
+/// The default of a scheduler.
 const CLAIMS: u32 = 32;
 /// Groups of E3.
 const GROUPS: usize = 64;
@@ -65,7 +65,7 @@ struct Count([CachePadded<AtomicU64>; WORKERS]);
 
 impl Count {
     fn one(&self) {
-        // No other thread has this number.
+        // No other thread has this worker's number.
         let own = &self.0[worker()];
         own.store(own.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
@@ -96,7 +96,7 @@ fn task(count: &Arc<Count>, hold: u64) -> impl FnOnce() + Send + 'static {
     }
 }
 
-/// As our scheduler takes them.
+/// As our scheduler takes tasks.
 fn fallible(task: impl FnOnce()) -> impl FnOnce() -> Result<(), ()> {
     move || {
         task();
@@ -118,7 +118,7 @@ fn tokio() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// With two workers that are there, each on its processor.
+/// With two running workers, each pinned to a processor.
 fn scheduler(claims: u32) -> Scheduler {
     let builder = Scheduler::builder().workers(WORKERS as u32).claims(claims);
     let scheduler = builder.build().expect("in range");
@@ -227,7 +227,7 @@ fn awaited() -> Vec<Entry> {
     ]
 }
 
-/// Submits some, and awaits them in their order.
+/// Submits some tasks, and awaits them in order.
 fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sample> {
     let ops = ops.next_multiple_of(WINDOW);
     let mut wrong = 0;
@@ -293,7 +293,7 @@ fn futures() -> Vec<Entry> {
     ]
 }
 
-/// What the groups' next tasks are, and how often another one ran.
+/// The next task of each group, and how often another one ran.
 struct Order {
     next: Vec<CachePadded<AtomicU64>>,
     wrong: AtomicU64,
@@ -306,7 +306,7 @@ impl Order {
         Arc::new(Self { next, wrong })
     }
 
-    /// The `n`th task of all, which are dealt out to the groups in turn.
+    /// The `n`th task of all; tasks are dealt out to the groups in turn.
     fn task(self: &Arc<Self>, n: u64, count: &Arc<Count>) -> impl FnOnce() + Send + use<> {
         let (order, count) = (Arc::clone(self), Arc::clone(count));
         move || {
@@ -362,7 +362,7 @@ fn serial() -> Vec<Entry> {
 
 type Boxed = Box<dyn FnOnce() + Send>;
 
-/// One by one, by a job on the pool while there is any.
+/// Tasks one by one, run by a job on the pool while there are any.
 #[derive(Default)]
 struct Strand(Mutex<(VecDeque<Boxed>, bool)>);
 
@@ -401,7 +401,7 @@ fn callers() -> Vec<Entry> {
     some.map(|(name, count)| many_callers(name, count)).into()
 }
 
-/// Each caller has groups without limit at 256 levels between them.
+/// The callers have groups without limit, at 256 levels in all.
 fn many_callers(name: &str, count: usize) -> Entry {
     const LEVELS: usize = 256;
     let scheduler = scheduler(CLAIMS);

@@ -1,4 +1,4 @@
-//! D6: from a send to the reader that has it, one message at a time.
+//! D6: the time from a send until a reader has the message, one message at a time.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ pub struct Note(u64, Instant);
 
 #[cfg(test)]
 impl Note {
-    /// Another one.
+    /// The next note.
     pub fn next(self) -> Self {
         Self(self.0 + 1, self.1)
     }
@@ -69,7 +69,7 @@ pub struct Hops<W> {
 
 impl<W: Hop> Contender for Hops<W> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
-        // The pauses are not in the time that a run is sized by.
+        // A run's size does not allow for the pauses.
         let pause = self.pause.max(Duration::from_micros(1));
         let ops = ops.min((LONGEST.as_nanos() / pause.as_nanos()) as u64);
         let (seen, wrong) = (AtomicU64::new(0), AtomicU64::new(0));

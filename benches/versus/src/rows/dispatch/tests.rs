@@ -17,7 +17,7 @@ const SMALL: Shape = Shape {
     ordered: true,
 };
 
-/// What it does to the messages that it holds, when they are received.
+/// A way that changes the messages that it holds when they are received.
 struct Broken(Mutex<Vec<Message>>, fn(&mut Vec<Message>));
 
 impl Way for Broken {
@@ -39,7 +39,7 @@ impl Way for Broken {
 
 fn outcome(harm: fn(&mut Vec<Message>)) -> Result<(), String> {
     let way = Broken(Mutex::default(), harm);
-    // Readers that return at once come after the sends only where these are timed alone.
+    // Readers that return at once come after the sends only if the sends are timed alone.
     let mut course = Course::new(SMALL, |_| way).patience(Duration::from_secs(1));
     course.run(400).map(drop).map_err(|error| error.to_string())
 }
@@ -112,7 +112,7 @@ fn a_batch_to_many_goes_by_one_call_to_conversations_drawn_for_each() {
                 batch.iter().any(|message| message.conversation != first)
             };
             assert!(batches.iter().all(|batch| batch.len() == 4));
-            // All four to the same of eight once in 512 times.
+            // All four go to the same of eight conversations once in 512 times.
             assert!(batches.iter().filter(differs).count() * 10 >= batches.len() * 9);
             let messages = batches.into_iter().flatten();
             messages.for_each(|message| log.serve(reader, message));

@@ -1,4 +1,4 @@
-//! Contenders that are asked by key. Those that take a hasher all take the same.
+//! Contenders that lock by key. Those that take a hasher all take the same.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Locks for Table {
     }
 }
 
-/// Ours; each turn has an owner of its own, as a transaction has.
+/// Ours; each turn has an owner of its own, like a transaction.
 pub struct Owners(LockTable<At, FxBuildHasher>);
 
 impl Owners {
@@ -67,7 +67,7 @@ impl Locks for Owners {
     }
 }
 
-/// Ours; each thread has one owner for all its turns, of which each is a transaction.
+/// Ours; each thread has one owner for all its turns, and each turn is a transaction.
 pub struct Renewed(Table);
 
 impl Renewed {
@@ -90,7 +90,8 @@ impl Locks for Renewed {
     }
 }
 
-/// What one writes first: counts by mode in a map under one mutex, gone when nobody is there.
+/// A first version by hand: counts by mode in a map under one mutex; an entry goes when it is
+/// vacant.
 #[derive(Default)]
 pub struct Naive {
     map: Mutex<HashMap<At, Counts, FxBuildHasher>>,
@@ -167,11 +168,11 @@ impl Locks for Naive {
     }
 }
 
-/// A mutex per key, made on first use and never gone: no modes, no hierarchy.
+/// A mutex per key, made on first use and never removed: no modes, no hierarchy.
 pub struct Mutexes(DashMap<At, Arc<Mutex<()>>, FxBuildHasher>);
 
 impl Mutexes {
-    /// With those of so many leaves made already.
+    /// Has the mutexes of this many leaves from the beginning.
     pub fn new(leaves: u32) -> Self {
         let map = DashMap::with_hasher(FxBuildHasher);
         for leaf in 0..leaves {

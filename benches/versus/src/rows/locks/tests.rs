@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lets everybody in.
+/// Lets every thread in.
 struct Open;
 
 impl Locks for Open {

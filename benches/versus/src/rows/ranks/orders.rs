@@ -1,7 +1,7 @@
 //! The contenders of P1 and P2.
 //!
-//! All are inlined into the loop that is timed: left to the compiler, some would be and some not, and
-//! others the next time.
+//! All are inlined into the timed loop. Otherwise the compiler would inline some and not others,
+//! and different ones the next time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -13,21 +13,21 @@ use rustc_hash::FxBuildHasher;
 
 use super::{BUMPED, Place};
 
-/// Groups in order. `places` says where each stands; `push` finds it written already.
+/// Groups in order. `places` has the place of each; it is written before `push` is called.
 pub trait Order {
-    /// A group of this level will be pushed: for those that must be told before.
+    /// A group of this level will be pushed: for orders that must be told before.
     fn begin(&mut self, _group: u32, _level: u16) {}
 
     fn push(&mut self, group: u32, places: &[Place]);
 
-    /// The first one and its level, out of line.
+    /// Takes the first group out of line; returns it and its level.
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)>;
 
-    /// Moves one that stands in line, and writes down where it stands now.
+    /// Moves a group that is in line, and writes down its new place.
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]);
 }
 
-/// As the lanes use it: groups join under a ticket, which says where they stand.
+/// As the lanes use it: groups join under a ticket, which gives their places.
 #[derive(Default)]
 pub struct Lined(ReadyQueue<u32>);
 
@@ -67,12 +67,12 @@ impl Order for Lined {
     }
 }
 
-/// The least that an order can cost: rings and a bitmap, no records looked at to tell stale ones, no
-/// memory made or given back. After bumps its rings hold what is stale, so that it is no order.
+/// The least that an order can cost: rings and a bitmap. It reads no records to tell stale entries,
+/// and neither allocates nor frees. After bumps its rings hold stale entries, so it is no order.
 pub struct Bitmap {
     words: [u64; 8],
     rings: Vec<VecDeque<(u64, u32)>>,
-    /// What a ring may grow to by bumps: twice what stands in one.
+    /// What a ring may grow to by bumps: twice what belongs into one.
     kept: usize,
 }
 
@@ -125,7 +125,7 @@ fn key(place: Place) -> Key {
     (place.level, Reverse(place.seq))
 }
 
-/// Moved ones are pushed again; their stale entries are swept when they are half of all.
+/// Moved groups are pushed again; their stale entries are swept when they are half of all.
 #[derive(Default)]
 pub struct Heap {
     heap: BinaryHeap<(Key, u32)>,
@@ -204,7 +204,7 @@ impl Order for Queue {
     }
 }
 
-/// More than an order: a message is claimed, completed and sent again.
+/// More than an order: each message is claimed, completed and sent again.
 pub struct Backlogged {
     backlog: Backlog<u32>,
     lane: LaneKey,
