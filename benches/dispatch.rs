@@ -1,4 +1,4 @@
-//! What deciding costs: ranks, bumps, and whole turns of the backlog.
+//! The cost of deciding: ranks, bumps, and whole turns of the backlog.
 //!
 //! `cargo bench --bench dispatch --features internals`
 

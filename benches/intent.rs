@@ -1,5 +1,5 @@
-//! The shapes of PERFORMANCE L1 to L5, in one word and striped, beside
-//! parking_lot's `RwLock`. The peers side by side are in `benches/versus`.
+//! The shapes of PERFORMANCE L1 to L5, in one word and striped, compared with
+//! parking_lot's `RwLock`. `benches/versus` compares all peers.
 //!
 //!     cargo bench --bench intent
 //!
@@ -46,7 +46,7 @@ fn forms() -> [(&'static str, IntentLock); 3] {
     ]
 }
 
-/// The limit: a word that counts and checks.
+/// The limit: a word that only counts and checks.
 fn count(word: &AtomicU64) {
     loop {
         let now = word.load(Ordering::Relaxed);
@@ -176,7 +176,7 @@ fn come_and_leave<W: Future + Unpin>(waits: impl Iterator<Item = W>, in_order: b
     }
 }
 
-/// Which leave first.
+/// Which waiter leaves first.
 const ORDERS: [(&str, bool); 2] = [("the last first", false), ("the first first", true)];
 
 fn crowd(c: &mut Criterion) {

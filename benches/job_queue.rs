@@ -1,4 +1,4 @@
-//! What claiming costs: with and without blocked jobs in front, and 1, 8 or 64 at a time.
+//! The cost of claiming: with and without blocked jobs in front, and 1, 8 or 64 at a time.
 //!
 //! `cargo bench --bench job_queue`
 
@@ -10,10 +10,10 @@ type Queue = JobQueue<u64, u64>;
 
 const BLOCKED: [u64; 3] = [0, 10_000, 1_000_000];
 const GROUPS: u64 = 1_000;
-/// Jobs of each group that wait.
+/// Waiting jobs of each group.
 const DEPTH: u64 = 8;
 
-/// Claims up to `n` and completes them, pushing as many of the same groups behind all others.
+/// Claims up to `n` jobs, completes them, and pushes as many of the same groups behind all others.
 fn round(queue: &Queue, n: usize, next: &mut u64) -> usize {
     let claims = queue.try_claim(n);
     let claimed = claims.len();
@@ -31,8 +31,8 @@ fn push(queue: &Queue, next: &mut u64, group: u64) {
     queue.push(*next, group, place).expect("the queue is open");
 }
 
-/// A thousand groups of limit 1 with jobs, behind blocked jobs with smaller keys: half of these in
-/// one group whose first is claimed, half in paused groups of eight.
+/// A thousand groups of limit 1 with jobs, behind `blocked` blocked jobs with smaller keys. Half of
+/// those are in one group whose first job is claimed, half in paused groups of eight.
 fn queue(blocked: u64) -> (Queue, Vec<Claim<'static, u64, u64>>, u64) {
     let queue = Queue::new();
     let mut next = 0;
@@ -83,7 +83,7 @@ fn at_a_time(c: &mut Criterion) {
     family.finish();
 }
 
-/// Without the push: as the queue empties.
+/// Without the push: the queue empties.
 fn draining(c: &mut Criterion) {
     let mut family = c.benchmark_group("claim n and complete; 1k groups");
     for n in [1, 8, 64] {

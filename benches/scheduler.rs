@@ -1,11 +1,10 @@
-//! What the scheduler adds to a task: taken one at a time or several, submitted one
-//! at a time or many, and begun by a worker that rests.
+//! What the scheduler adds to a task: tasks claimed one at a time or several, submitted one
+//! at a time or many, and started by an idle worker.
 //!
 //!     cargo bench --bench scheduler
 //!
-//! Two workers, each pinned to a processor by its first task; times are wall time by
-//! task. How to choose the claims: see `Builder::claims`, and the figures in
-//! `src/scheduler/books.rs`.
+//! Two workers, each pinned to a processor by its first task; times are wall time per
+//! task. `Builder::claims` tells how to choose the claims.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -35,7 +34,7 @@ fn steps_per_microsecond() -> u64 {
     steps * 1_000 / runs.min().expect("some").max(1)
 }
 
-/// A scheduler of two workers that are there, and its caller.
+/// A scheduler with two started workers, and its caller.
 fn two_workers(claims: u32) -> (Scheduler, Caller) {
     let builder = Scheduler::builder().workers(2).claims(claims);
     let scheduler = builder.build().unwrap();
@@ -46,7 +45,7 @@ fn two_workers(claims: u32) -> (Scheduler, Caller) {
         let pin = move || {
             let mut set = CpuSet::new();
             set.set(processor);
-            // Where there is no second one it runs where it may.
+            // Without a second processor the worker runs on any.
             sched_setaffinity(None, &set).ok();
             meet.wait();
             Ok::<_, ()>(())
@@ -59,7 +58,7 @@ fn two_workers(claims: u32) -> (Scheduler, Caller) {
 
 const BACKLOG: u64 = 10_000;
 
-/// From the moment when a backlog may start until it is done.
+/// From the moment at which a backlog may start until it is done.
 fn drain(c: &mut Criterion) {
     let microsecond = steps_per_microsecond();
     for (name, steps) in [("nothing", 0), ("1 us", microsecond)] {
@@ -120,7 +119,7 @@ fn feed(c: &mut Criterion) {
     group.finish();
 }
 
-/// Submitting alone: nothing starts meanwhile.
+/// Only submits: nothing starts meanwhile.
 fn submit(c: &mut Criterion) {
     let mut group = c.benchmark_group("submit");
     group.throughput(Throughput::Elements(1)).sample_size(20);
@@ -155,8 +154,8 @@ fn submit(c: &mut Criterion) {
     group.finish();
 }
 
-/// From a submission until its task begins, the workers having had nothing to do
-/// for a while.
+/// From a submission until its task starts, after the workers had nothing to do for a
+/// while.
 fn begin(c: &mut Criterion) {
     let mut group = c.benchmark_group("a worker begins after it had nothing to do");
     group.sample_size(20);

@@ -1,15 +1,15 @@
-//! The shapes of PERFORMANCE S1, S2 and S3 over the bound on overtaking. The
+//! The shapes of PERFORMANCE S1, S2 and S3, over the bound on overtaking. The
 //! peers are in `benches/versus`.
 //!
 //!     cargo bench --bench semaphore
 //!
-//! How to choose the bound: a smaller one lets waiters go on sooner, a larger one
+//! How to choose the bound: with a smaller one waiters go on sooner, a larger one
 //! costs less where threads take turns. Pinned, with two threads and one permit
-//! held 1 us, 16 cost 1.06 times an exchange-and-yield loop, 64 1.00 and 256 0.99
-//! (medians of 60 runs of 1 ms): hence the default. Where threads outnumber
-//! processors, or permits are many, it made no difference beyond the noise.
-//! Threads are not pinned here, so that beside other jobs the rows held 1 us say
-//! little; `benches/versus` pins them.
+//! held 1 us, a bound of 16 cost 1.06 times an exchange-and-yield loop, 64 cost 1.00
+//! and 256 cost 0.99 (medians of 60 runs of 1 ms): hence the default. With more
+//! threads than processors, or with many permits, the differences were below the
+//! noise. Threads are not pinned here, so the rows held 1 us say little while other
+//! jobs run; `benches/versus` pins the threads.
 
 use std::hint::black_box;
 use std::sync::Barrier;

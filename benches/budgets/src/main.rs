@@ -1,11 +1,11 @@
-//! One program per path, for counting instructions: `.ci/budgets` runs each
-//! under `valgrind --tool=callgrind` for two numbers of rounds and divides the
-//! difference by the operations, so that what begins and ends a run does not
-//! count. One thread; the same at every run of one build.
+//! One program per path, for counting instructions.
 //!
-//! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints
-//! how many operations a round has. Of `PATH@FUNCTION` only what is done in that
-//! function counts.
+//! `.ci/budgets` runs each program under `valgrind --tool=callgrind` for two numbers of rounds and
+//! divides the difference by the operations, so that setup and teardown do not count. Each runs on
+//! one thread, and counts the same at every run of one build.
+//!
+//! `budgets` alone lists the paths; `budgets PATH ROUNDS` runs one and prints how many operations
+//! a round has. `PATH@FUNCTION` counts only the instructions of that function.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -119,7 +119,7 @@ trait Kind {
         Limit::Unlimited
     }
 
-    /// Of each group.
+    /// The capacity of each group.
     fn group_capacity(&self) -> Limit {
         Limit::Unlimited
     }
@@ -224,7 +224,7 @@ fn queue(kind: &impl Kind) -> (Queue<u64>, Vec<Conversation<u64>>) {
     (queue, conversations)
 }
 
-/// Serves what waits, claiming so many turns at once.
+/// Serves the waiting messages, claiming `claim` turns at once.
 fn serve(queue: &Queue<u64>, claim: usize, kind: &impl Kind, served: &mut usize) {
     let mut deliver = |mut turn: Turn<'_, u64>| {
         while let Some(delivery) = turn.next() {
@@ -278,7 +278,7 @@ fn four(rounds: usize, claim: usize) -> usize {
     4 * GROUPS
 }
 
-/// Some wait in each group, and a turn takes one of them.
+/// Several messages wait in each group, and a turn takes one of them.
 fn one_a_turn(rounds: usize, claim: usize) -> usize {
     let (queue, conversations) = queue(&Short);
     for conversation in &conversations {
@@ -307,7 +307,7 @@ fn one_a_turn(rounds: usize, claim: usize) -> usize {
     GROUPS
 }
 
-/// So many to each group by one call, served up to 16 at a time.
+/// Each call sends `together` messages to one group; they are served up to 16 at a time.
 fn in_batches(rounds: usize, together: usize) -> usize {
     let (queue, conversations) = queue(&Plain);
     for round in 0..rounds as u64 {
@@ -340,7 +340,7 @@ fn by_key(rounds: usize) -> usize {
     GROUPS
 }
 
-/// As a message alone, but each half of the groups is sent to by one call.
+/// As a message alone, but one call sends to each half of the groups.
 fn send_many(rounds: usize) -> usize {
     let (queue, conversations) = queue(&Plain);
     let mut served = 0;
@@ -369,7 +369,7 @@ fn detached(rounds: usize) -> usize {
     GROUPS
 }
 
-/// What is sent stays: the growth of the array counts.
+/// Messages that are sent stay: the growth of the array counts.
 fn busy_send(rounds: usize) -> usize {
     let (queue, conversations) = queue(&Plain);
     conversations[0].send(0).expect("open");
@@ -379,13 +379,13 @@ fn busy_send(rounds: usize) -> usize {
             conversations[0].send(round as u64).expect("open");
         }
     }
-    // What is left is not to be counted.
+    // The remaining messages must not count.
     std::mem::forget((turn.into_owned(), queue, conversations));
     GROUPS
 }
 
-/// A turn takes one message of a group in which so many wait, and one is sent
-/// in its place: what waits must not count, nor what the turn could take.
+/// A turn takes one message of a group in which `waiting` wait, and one is sent in its place.
+/// Neither the waiting messages nor the quantum may change the cost.
 fn deep(rounds: usize, waiting: u64, quantum: u32) -> usize {
     let queue = Queue::builder().quantum(quantum).build().expect("in range");
     let lane = queue.lane(1, Limit::Unlimited).expect("open");
@@ -399,13 +399,13 @@ fn deep(rounds: usize, waiting: u64, quantum: u32) -> usize {
             conversation.send(round as u64).expect("open");
         }
     }
-    // What is left is not to be counted.
+    // The remaining messages must not count.
     std::mem::forget((queue, lane, conversation));
     GROUPS
 }
 
-/// Jobs of groups of limit 1: when one is claimed another of its group is pushed behind all
-/// others, and it is completed.
+/// Claims jobs of groups of limit 1: for each claimed job another of its group is pushed behind
+/// all others, and the claimed job is completed.
 fn jobs(rounds: usize, n: usize) -> usize {
     let queue = JobQueue::new();
     let push = |key| {
@@ -424,7 +424,7 @@ fn jobs(rounds: usize, n: usize) -> usize {
     GROUPS
 }
 
-/// All of a claim are pushed under one lock, and finished under one; groups by handle.
+/// All jobs of a claim are pushed under one lock, and completed under one; groups by handle.
 fn jobs_at_once(rounds: usize) -> usize {
     let queue = JobQueue::new();
     let tenant = queue.tenant(0);
@@ -444,8 +444,8 @@ fn jobs_at_once(rounds: usize) -> usize {
     GROUPS
 }
 
-/// One tenant's jobs, while a thousand others are waited for.
-/// With jobs of a type of its own: else the other paths would be compiled in another way.
+/// Claims one tenant's jobs while waits for a thousand other tenants are pending.
+/// The jobs have a type of their own: otherwise the other paths would be compiled differently.
 fn jobs_beside_waits(rounds: usize) -> usize {
     let queue = JobQueue::<u64, [u64; 1]>::new();
     let tenants: Vec<_> = (1..=1_000).map(|name| queue.tenant(name)).collect();
@@ -492,7 +492,7 @@ impl Resource for Name {
     }
 }
 
-/// The cheapest there is, so that what is counted is the table.
+/// The cheapest possible hasher, so that the table's own instructions are counted.
 #[derive(Default)]
 struct Multiply(u64);
 
@@ -526,7 +526,7 @@ fn lock_table(rounds: usize, name: Name, mode: Mode) -> usize {
     1
 }
 
-/// As `lock_table` of a leaf, by a new owner each, beside those who keep the parent's intent.
+/// As `lock_table` of a leaf, by a new owner each time; other owners keep the parent's intent.
 fn lock_table_owner(rounds: usize, beside: usize) -> usize {
     let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
     let mut sessions: Vec<_> = (0..beside).map(|_| locks.owner(0)).collect();
@@ -546,7 +546,7 @@ fn lock_table_owner(rounds: usize, beside: usize) -> usize {
     1
 }
 
-/// 10,000 wait behind IX: in turn, the first of them leaves or has its lock, and begins to wait
+/// 10,000 wait behind IX. In turn, the first of them leaves or is granted, and begins to wait
 /// again behind all others.
 fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
     const CROWD: usize = 10_000;
@@ -584,7 +584,7 @@ fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
     1
 }
 
-/// Of another type than `Name`, so that the code for that is what it is without these paths.
+/// Another type than `Name`, so that the code for `Name` is compiled as it is without these paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Row(u32);
 
@@ -594,8 +594,8 @@ impl Resource for Row {
     }
 }
 
-/// A statement with a savepoint, which fails, by an owner that holds so many rows; and one that
-/// locks nothing.
+/// Two statements that are rolled back to their savepoints, one of which locks a row and the other
+/// nothing; the owner holds `held` rows.
 fn savepoints(rounds: usize, held: u32) -> usize {
     let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
     let mut owner = locks.owner(0);
@@ -614,7 +614,7 @@ fn savepoints(rounds: usize, held: u32) -> usize {
     2
 }
 
-/// One row, locked and counted after each of so many savepoints, and released as often.
+/// One row, locked and counted after each of many savepoints, and released as often.
 fn savepoints_of_one(rounds: usize) -> usize {
     let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
     let mut owner = locks.owner(0);
@@ -646,13 +646,13 @@ type Workers = Receiver<Box<dyn FnOnce() + Send>>;
 fn scheduler() -> (Scheduler, Workers) {
     let (to_run, workers) = channel();
     let pool = move |worker| to_run.send(worker).map_err(|_| "gone".into());
-    // Slow as it is here, a worker takes as many tasks as elsewhere.
+    // The claim time is not limited: however slow it runs here, a worker claims as many tasks.
     let builder = Scheduler::builder().claim_time(Duration::MAX);
     let scheduler = builder.workers(1).pool(pool).build();
     (scheduler.expect("in range"), workers)
 }
 
-/// So many tasks a round that nobody waits for, in serial groups if there are any.
+/// `many` detached tasks a round, in serial groups if `groups` is not 0.
 fn tasks(rounds: usize, many: usize, groups: usize) -> usize {
     let (scheduler, workers) = scheduler();
     let caller = scheduler
@@ -696,7 +696,7 @@ fn submit(caller: &Caller, tasks: &mut Vec<Task<usize, ()>>, round: usize) {
     }
 }
 
-/// Their endings too.
+/// Runs the workers' tasks, including their ends.
 #[inline(never)]
 fn run(workers: &Workers) {
     workers.try_iter().for_each(|worker| worker());
@@ -709,7 +709,7 @@ fn take_outcomes(tasks: &mut Vec<Task<usize, ()>>) {
     }
 }
 
-/// Futures that await once, woken by themselves.
+/// Futures that await once, and wake themselves.
 fn futures(rounds: usize) -> usize {
     let (scheduler, workers) = scheduler();
     let caller = scheduler

@@ -1,4 +1,4 @@
-//! What is compared: cells, their contenders, and the ratios wanted.
+//! What is compared: cells, their contenders, and the target ratios.
 //!
 //! A new row is a file in `rows/` that returns cells; a new contender is a [`Contender`].
 
@@ -8,19 +8,19 @@ use anyhow::Result;
 
 /// One way to do a cell's work.
 pub trait Contender {
-    /// Does about so many operations, and says how it went. What comes out is checked, outside of
-    /// the time that is taken or at a cost that all contenders of the cell share.
+    /// Does about `ops` operations, and reports the time. The output is checked outside of the
+    /// timed part, or at a cost that all contenders of the cell share.
     ///
     /// # Errors
     ///
-    /// If what came out is wrong.
+    /// If the output is wrong.
     fn run(&mut self, ops: u64) -> Result<Sample>;
 
-    /// A last look when all rounds are over, for checks too dear to be made in each.
+    /// A last check when all rounds are over, for checks too expensive to make in each round.
     ///
     /// # Errors
     ///
-    /// If what came out is wrong.
+    /// If the output is wrong.
     fn check(&mut self) -> Result<()> {
         Ok(())
     }
@@ -37,7 +37,7 @@ impl<F: FnMut(u64) -> Result<Sample>> Contender for F {
 pub struct Sample {
     pub took: Duration,
     pub ops: u64,
-    /// A thread of the run was put off its processor, so that the time is another job's too.
+    /// A thread of the run was preempted, so that the time includes another job.
     pub disturbed: bool,
 }
 
@@ -45,9 +45,9 @@ pub struct Sample {
 pub enum Role {
     /// This crate.
     Ours,
-    /// What others offer.
+    /// What other crates offer.
     Peer,
-    /// The least that the work can cost: not a thing that one could use.
+    /// The least that the work can cost; not something that one could use.
     Limit,
 }
 
@@ -79,8 +79,8 @@ impl Entry {
     }
 }
 
-/// One of ours is to cost at most so many times what another contender does, or so many
-/// nanoseconds.
+/// A contender of ours may cost at most this many times what another contender does, or this
+/// many nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub ours: &'static str,
@@ -99,9 +99,9 @@ pub struct Cell {
     pub title: String,
     /// What one operation is.
     pub unit: &'static str,
-    /// Made when it is its turn: some take much memory.
+    /// Built when the cell's turn comes: some contenders take much memory.
     pub build: Box<dyn FnOnce() -> Vec<Entry>>,
-    /// A contender that is named here and does not exist is reported as missing.
+    /// A contender that a target names and that does not exist is reported as missing.
     pub targets: Vec<Target>,
 }
 
@@ -125,14 +125,14 @@ impl Cell {
         self
     }
 
-    /// `ours` is to cost at most `times` what `other` does.
+    /// `ours` may cost at most `times` what `other` does.
     pub fn target(mut self, ours: &'static str, times: f64, other: &'static str) -> Self {
         let bound = Bound::Times(times, other);
         self.targets.push(Target { ours, bound });
         self
     }
 
-    /// `ours` is to cost at most so many nanoseconds.
+    /// `ours` may cost at most this many nanoseconds.
     pub fn absolute(mut self, ours: &'static str, nanoseconds: f64) -> Self {
         let bound = Bound::Nanoseconds(nanoseconds);
         self.targets.push(Target { ours, bound });

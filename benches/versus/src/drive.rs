@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures_lite::future::block_on;
 
-/// Runs a future on this thread. One that never waits is only polled: an uncontended task pays no
-/// more.
+/// Runs a future on this thread. A future that never waits is only polled: an uncontended task
+/// pays no more.
 #[inline]
 pub fn drive<F: Future>(future: F, waits: bool) -> F::Output {
     if waits {

@@ -1,4 +1,4 @@
-//! What it was measured on, and in which state that was.
+//! The machine of the measurement, and the state that it was in.
 
 use std::fs;
 use std::process::Command;
@@ -50,8 +50,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What a microsecond's work costs when two threads do it side by side: about 500 ns with a core
-/// each, near 700 when they are siblings on one core, 1,000 when they share one processor.
+/// The cost of a microsecond's work that two threads do at the same time: about 500 ns with a core
+/// each, about 700 if they are siblings on one core, 1,000 if they share one processor.
 pub fn probe() -> f64 {
     let one = |_| {
         let sample = race(2, 2_000, |_, each| {

@@ -1,4 +1,4 @@
-//! The crate beside its peers.
+//! The crate compared with its peers.
 //!
 //! Contenders are run A B C A B C .. in one process, each round the best of several short runs, and
 //! every contender's output is checked in the same run. A row of `PERFORMANCE.md` is one or more

@@ -1,4 +1,4 @@
-//! Contenders round by round, and what comes of it.
+//! Runs the contenders round by round, and computes the figures.
 
 use std::time::Duration;
 
@@ -32,14 +32,14 @@ pub struct ReadyQueue {
     pub role: Role,
     /// Nanoseconds per operation, round by round.
     pub rounds: Vec<f64>,
-    /// How many runs there were, and how many of them another job got in the way of.
+    /// How many runs there were, and how many of them another job disturbed.
     pub runs: usize,
     pub disturbed: usize,
-    /// Rounds in which no run was undisturbed: their figures are another job's too.
+    /// Rounds in which every run was disturbed: their figures include another job.
     pub spoilt: usize,
 }
 
-/// A round goes on until it has enough undisturbed runs, but not beyond so many times that.
+/// A round goes on until it has enough undisturbed runs, but for at most this many times as many.
 const PATIENCE: usize = 4;
 
 pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
@@ -84,7 +84,7 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
     })
 }
 
-/// The best of several runs, of the undisturbed ones if there is any.
+/// The best of several runs; of the undisturbed ones if there are any.
 fn round(
     contender: &mut dyn Contender,
     line: &mut ReadyQueue,
@@ -114,11 +114,11 @@ fn round(
     Ok(())
 }
 
-/// How many operations make a run of about that length.
+/// How many operations make a run of about this length.
 fn calibrate(contender: &mut dyn Contender, length: Duration) -> Result<u64> {
     let mut ops = 16;
     loop {
-        // The faster of two: a hole in the first must not make all the runs short.
+        // The faster of two: a gap in the first must not make all the runs short.
         let (a, b) = (contender.run(ops)?, contender.run(ops)?);
         let took = a.took.min(b.took);
         if took * 4 > length || ops >= 1 << 32 {
@@ -130,7 +130,7 @@ fn calibrate(contender: &mut dyn Contender, length: Duration) -> Result<u64> {
 }
 
 impl ReadyQueue {
-    /// The value that a part `at` of all rounds is below.
+    /// The value that a fraction `at` of all rounds is below.
     pub fn quantile(&self, at: f64) -> f64 {
         quantile(self.rounds.clone(), at)
     }
@@ -139,7 +139,7 @@ impl ReadyQueue {
         self.quantile(0.5)
     }
 
-    /// The ratio to another line, round by round: what disturbs a whole round cancels out.
+    /// The ratio to another line, round by round: a disturbance of a whole round cancels out.
     pub fn ratios(&self, other: &ReadyQueue) -> Vec<f64> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         pairs.map(|(a, b)| a / b).collect()

@@ -1,4 +1,4 @@
-//! Threads that start together, pinned, and whether another job got in their way.
+//! Threads that start together, pinned, and whether another job preempted them.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -11,8 +11,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::contender::Sample;
 
-/// Runs `threads` threads of `ops` operations in all. `prepare` is called in each with its number
-/// and its share, and returns what is timed: from the first start to the last end.
+/// Runs `threads` threads of `ops` operations in all. Each thread calls `prepare` with its number
+/// and its share, which returns the timed part. The time is from the first start to the last end.
 pub fn race<B: FnOnce()>(
     threads: usize,
     ops: u64,
@@ -43,12 +43,12 @@ pub fn race<B: FnOnce()>(
     Sample {
         took: last - first,
         ops: each * threads as u64,
-        // With more threads than processors they get in each other's way.
+        // With more threads than processors they preempt each other.
         disturbed: threads <= processors() && legs.iter().any(|leg| leg.put_off),
     }
 }
 
-/// So many operations on this thread.
+/// Runs `ops` operations on this thread.
 pub fn alone(ops: u64, body: impl FnOnce()) -> Sample {
     let leg = leg(body);
     Sample {
@@ -58,7 +58,7 @@ pub fn alone(ops: u64, body: impl FnOnce()) -> Sample {
     }
 }
 
-/// So many operations on the threads of a pool, which says how long they took.
+/// Runs `ops` operations on the threads of a pool; `body` returns how long they took.
 pub fn pooled(ops: u64, body: impl FnOnce() -> Duration) -> Sample {
     let before = put_off(UsageWho::RUSAGE_SELF);
     let took = body();
@@ -69,7 +69,7 @@ pub fn pooled(ops: u64, body: impl FnOnce() -> Duration) -> Sample {
     }
 }
 
-/// Spins; now and then it lets another job have the processor.
+/// Spins; sometimes it lets another job have the processor.
 pub fn wait_until(open: impl Fn() -> bool) {
     let mut tries = 0_u32;
     while !open() {
@@ -99,7 +99,7 @@ fn leg(body: impl FnOnce()) -> Leg {
     }
 }
 
-/// How often a thread had to leave its processor although it could have run on.
+/// How often a thread was preempted.
 fn put_off(who: UsageWho) -> i64 {
     getrusage(who).map_or(0, |usage| usage.involuntary_context_switches())
 }
@@ -113,7 +113,7 @@ pub fn worker() -> usize {
     WORKER.get()
 }
 
-/// Pins this thread to the processor of that number, modulo how many there are.
+/// Pins this thread to the processor of this number, modulo the number of processors.
 pub fn pin(number: usize) {
     WORKER.set(number);
     let id = number % processors();
@@ -122,6 +122,6 @@ pub fn pin(number: usize) {
 
 pub fn processors() -> usize {
     static COUNT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    // Asked once: a thread that is pinned sees only its own.
+    // Read once: a pinned thread sees only its own processor.
     *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }

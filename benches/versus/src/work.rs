@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Works for about so many nanoseconds on a processor of its own; longer if that is shared.
+/// Works for about this many nanoseconds on a processor of its own; longer on a shared one.
 #[inline]
 pub fn work(nanoseconds: u64) {
     if nanoseconds > 0 {
@@ -22,7 +22,7 @@ fn steps(count: u64) {
     black_box(x);
 }
 
-/// The fastest of many short trials, so that another job does not count.
+/// The fastest of many short trials, so that another job's time does not count.
 fn steps_in_64_us() -> u64 {
     static STEPS: OnceLock<u64> = OnceLock::new();
     *STEPS.get_or_init(|| {

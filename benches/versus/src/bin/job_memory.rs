@@ -1,9 +1,9 @@
-//! J: bytes that a job takes, counted by the allocator: while all of them wait, at the most, and
-//! when they are done.
+//! J: bytes per job, counted by the allocator: while all jobs wait, at the peak, and when all
+//! are done.
 //!
 //!     cargo run --release -p conversant-versus --bin job_memory -- [jobs..]
 //!
-//! 10^6 of them if nothing is said; 10^7 take 2 GB.
+//! The default is 10^6 jobs; 10^7 take 2 GB.
 
 use std::alloc::System;
 
@@ -25,7 +25,7 @@ fn held() -> i64 {
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
 }
 
-/// How the jobs come: key and place of the n-th.
+/// How the jobs arrive: key and place of the n-th job.
 #[derive(Clone, Copy)]
 enum Come {
     InOrder,

@@ -1,8 +1,8 @@
-//! D7: bytes that a conversation and a waiting message take, counted by the allocator.
+//! D7: bytes per conversation and per waiting message, counted by the allocator.
 //!
 //!     cargo run --release -p conversant-versus --bin memory -- [conversations..]
 //!
-//! 10^5 of them if nothing is said. A burst of more than 2 * 10^8 messages is left out.
+//! The default is 10^5 conversations. A burst of more than 2 * 10^8 messages is skipped.
 
 use std::alloc::System;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Of one burst; more take more memory than most machines have.
+/// The most messages of one burst; more need more memory than most machines have.
 const MOST_MESSAGES: u32 = 200_000_000;
 
 /// Twelve bytes.
@@ -35,7 +35,7 @@ fn held() -> i64 {
 trait Store {
     fn send(&mut self, conversation: u32, message: Message);
 
-    /// Serves all that waits; how many there were.
+    /// Serves all waiting messages, and returns how many there were.
     fn drain(&mut self) -> u64;
 }
 
@@ -113,7 +113,7 @@ impl Store for Mailboxes {
     }
 }
 
-/// The same by key, kept for good as conversations that go on are.
+/// The same by key; a key is never removed, as a conversation that goes on is not.
 #[derive(Default)]
 struct DashMailboxes(DashMap<u64, VecDeque<Message>, FxBuildHasher>);
 
@@ -139,7 +139,7 @@ impl Store for DashMailboxes {
     }
 }
 
-/// One message each, 2 each, 16 each and 64 each; idle before and after.
+/// Bursts of 1, 2, 16 and 64 messages each; idle before and after.
 fn measure<S: Store>(name: &str, count: u32, grid: &mut Table, new: impl Fn(u32) -> S) {
     let start = held();
     let mut store = new(count);

@@ -1,17 +1,17 @@
 //! Row O: senders that outrun the readers, in a queue without a capacity.
 //!
-//! Beside it, crossbeam-channel under the same load, and a deque under a mutex,
-//! where the bump is a look at its length. Prints what was received a
-//! second, the longest receive, and, of ours, the longest bump, the longest
-//! snapshot and the longest wait with a time-out of 10 ms. A table for each kind
-//! of queue; its first line is the same queue with the same observers and as good
-//! as no load, and each of ours below says how many times that it is. A receive
-//! takes the time until a message comes, too: without load that is most of it.
+//! Compared with crossbeam-channel under the same load, and with a deque under a
+//! mutex, whose length is read where ours is bumped. Prints the messages received a
+//! second and the longest receive; for our queue also the longest bump, the longest
+//! snapshot and the longest wait with a time-out of 10 ms. There is a table for each
+//! kind of queue. Its first line is the same queue with the same observers and
+//! almost no load; each line of ours below gives the ratio to it. A receive includes
+//! the time until a message comes: without load that is most of it.
 //!
 //!     cargo run --release -p conversant-versus --bin overload -- --seconds 30
 //!
-//! takes about 20 minutes, and 10 GB for what waits where senders reach 40 million
-//! a second.
+//! takes about 20 minutes, and 10 GB for waiting messages where senders reach 40
+//! million a second.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -36,10 +36,10 @@ struct Options {
 
 const SENDERS: usize = 2;
 
-/// The most that each wait may be, in times of what it is without load.
+/// The target for each wait: at most this many times the wait without load.
 const TARGET: f64 = 10.0;
 
-/// How fast the senders go together.
+/// The rate of all senders together.
 #[derive(Clone, Copy, Debug)]
 enum Rate {
     /// A thousand a second at most: each sender sleeps after each message.
@@ -60,7 +60,7 @@ struct Load {
 struct Seen {
     sent: AtomicU64,
     received: AtomicU64,
-    /// In nanoseconds, each the longest.
+    /// The longest of each, in nanoseconds.
     receive: AtomicU64,
     bump: AtomicU64,
     snapshot: AtomicU64,
@@ -164,7 +164,7 @@ fn ours(load: Load) -> Seen {
         }
         stop.store(true, Relaxed);
     });
-    // A queue that is dropped takes out all that waits, which needs as much memory again.
+    // Dropping a queue takes out all waiting messages, which needs as much memory again.
     while let Ok(mut turn) = queue.try_receive() {
         while let Some(batch) = turn.next_batch(1_000) {
             batch.complete();
@@ -180,8 +180,8 @@ fn crossbeam(load: Load) -> Seen {
     unordered(load, send, receive, None::<fn()>)
 }
 
-/// What it costs anybody to ask for a lock that these threads share: beside it
-/// stands how long our bumps take.
+/// The cost of acquiring any lock that these threads share: the table shows it next to
+/// the time of our bumps.
 fn mutex(load: Load) -> Seen {
     let queue = Mutex::new(VecDeque::new());
     let send = |n| queue.lock().push_back(n);
@@ -196,7 +196,7 @@ fn mutex(load: Load) -> Seen {
     unordered(load, send, receive, Some(look))
 }
 
-/// `look` is timed as our bump is.
+/// `look` is timed like our bump.
 fn unordered(
     load: Load,
     send: impl Fn(u64) + Sync,
@@ -234,7 +234,7 @@ fn unordered(
     seen
 }
 
-/// What one kind of queue does without load, and under each.
+/// What one kind of queue does without load, and under each load.
 fn kind(idle: Load) -> Table {
     let mut table = Table::new();
     let without = ours(idle);
@@ -245,7 +245,7 @@ fn kind(idle: Load) -> Table {
     header.push(format!("each <= {TARGET}x"));
     table.set_header(header);
     table.add_row(row(idle, "conversant", &without, None));
-    // At full speed last: the gigabytes that it leaves disturb who comes next.
+    // Full speed comes last: the gigabytes that it leaves disturb the next load.
     let rates = [
         Rate::PerSecond(1_000_000),
         Rate::PerSecond(2_000_000),
@@ -260,7 +260,7 @@ fn kind(idle: Load) -> Table {
     table
 }
 
-/// A line of the table, with ratios to what was seen without load.
+/// A line of the table, with ratios to the figures without load.
 fn row(load: Load, who: &str, seen: &Seen, without: Option<&Seen>) -> Vec<String> {
     let million = |n: &AtomicU64| {
         let rate = n.load(Relaxed) as f64 / load.lasts.as_secs_f64() / 1e6;
@@ -275,7 +275,7 @@ fn row(load: Load, who: &str, seen: &Seen, without: Option<&Seen>) -> Vec<String
                 missed.extend((times > TARGET).then_some(name));
                 format!("{ms:.3} = {times:.1}x")
             }
-            // They only have receives, and a look.
+            // The other queues have only receives and `look`.
             None if ms == 0.0 => String::new(),
             None => format!("{ms:.3}"),
         });

@@ -1,8 +1,8 @@
 //! D1 to D6: ordered dispatch from two senders to two readers.
 //!
-//! Each processor has one sender and one reader. Senders never wait, so that what waits grows while
-//! a run lasts; a run is over when everything has been served. The readers of the peers look again
-//! and again, ours sleep when there is nothing.
+//! Each processor has one sender and one reader. Senders never wait, so the waiting messages
+//! grow during a run; a run is over when all have been served. The readers of the peers poll
+//! again and again; ours sleep when there is nothing.
 
 mod course;
 mod latency;
@@ -38,7 +38,7 @@ const RAYON: &str = "rayon strands";
 const TOKIO: &str = "tokio strands";
 const IDEAL: &str = "work alone";
 
-/// Messages one by one, and nothing to do for each.
+/// Messages one by one, and no work for each.
 fn shape(conversations: u32) -> Shape {
     Shape {
         conversations,
@@ -181,7 +181,7 @@ fn contenders(shape: Shape) -> Vec<Entry> {
     all
 }
 
-/// Rows F: the queue beside itself, with one feature more.
+/// Rows F: the queue compared with itself, with one more feature.
 fn features(shape: Shape) -> Vec<Entry> {
     let count = shape.conversations;
     let plain = Features::default();
@@ -191,7 +191,7 @@ fn features(shape: Shape) -> Vec<Entry> {
     };
     let claim = Claim::new(16, 32, 1);
     let one = Claim::new(16, 1, 1);
-    // What is bumped or given back keeps its order, but each is checked by its sender's numbers.
+    // Bumped and returned messages keep their order, but each is checked by its sender's numbers.
     let ours = |name, claim, features| {
         entry(name, Role::Ours, shape, move |_| {
             Ours::new(count, claim, features)

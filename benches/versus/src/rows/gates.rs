@@ -1,8 +1,7 @@
 //! G1, G2: tiers of eight tasks on two workers.
 //!
-//! A task adds to its worker's own count, so that it touches no line that another worker does. In
-//! every sixteenth tier it first looks whether all of the tiers before are done and none of a later
-//! one is.
+//! A task adds to its worker's own count, so that it touches no line of another worker. In every
+//! sixteenth tier it first checks that all tasks of lower tiers are done, and none of a higher one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ const RAYON: &str = "rayon scope";
 
 const WORKERS: usize = 2;
 const TASKS: usize = 8;
-/// The tasks of a worker where they are split.
+/// The tasks of each worker where they are split.
 const SHARE: usize = TASKS / WORKERS;
 
 pub fn cells() -> Vec<Cell> {
@@ -119,14 +118,14 @@ impl Book {
     }
 }
 
-/// So many tiers; the figure is per tier, whoever runs its tasks.
+/// Runs `ops` tiers; the figure is per tier, whichever worker runs its tasks.
 fn tiers(workers: usize, ops: u64, sample: impl FnOnce(u64) -> Sample) -> Sample {
     let sample = sample(ops * workers as u64);
     Sample { ops, ..sample }
 }
 
-/// What is left of the open tier: leaving a task and claiming the next are one exchange, and the last
-/// leaver opens the next tier and claims its first task in it.
+/// What is left of the open tier. One exchange leaves a task and claims the next; the last
+/// leaver opens the next tier and claims its first task by it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Left {
     tier: u64,
@@ -170,11 +169,11 @@ impl Left {
     }
 }
 
-/// Tasks are claimed one by one; who finds none spins.
+/// Tasks are claimed one by one; a worker that finds none spins.
 fn claimed(ops: u64, hold: u64) -> Result<Sample> {
     let book = Book::new(hold);
     let word = CachePadded::new(AtomicU64::new(Left::open(0).word()));
-    // Finishes a task if it has one; claims one if there is any.
+    // Finishes its task if it has one; claims one if there is any.
     let step = |has: bool| {
         let mut now = word.load(Ordering::Acquire);
         loop {
@@ -212,7 +211,7 @@ fn claimed(ops: u64, hold: u64) -> Result<Sample> {
     book.settle(sample)
 }
 
-/// Each worker has its half of every tier, and says once that it is done with it.
+/// Each worker has half of every tier, and reports once that it is done with that half.
 fn split(ops: u64, hold: u64) -> Result<Sample> {
     let book = Book::new(hold);
     let done = CachePadded::new(AtomicU64::new(0));
@@ -236,12 +235,12 @@ fn split(ops: u64, hold: u64) -> Result<Sample> {
 struct Use {
     /// The tasks that a worker does with one ticket.
     claim: usize,
-    /// The tickets are joined before the time is taken; or by the workers themselves a few tiers
+    /// All tickets are joined before the timed part; otherwise the workers join them a few tiers
     /// ahead of their turn.
     before: bool,
 }
 
-/// Each worker has its half of the tickets, and goes from one straight to the next.
+/// Each worker has half of the tickets, and goes from one straight to the next.
 fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
     const AHEAD: u64 = 16;
     let book = Book::new(hold);
@@ -250,7 +249,7 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
     let join = |tier: u64| (0..SHARE / usage.claim).map(move |_| (tier, number(tier)));
     let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join_ref(number)));
     let ahead = if usage.before { ops } else { AHEAD.min(ops) };
-    // All of them before anybody enters: a tier without tickets would be passed over.
+    // All are joined before any enters: a tier without tickets would be skipped.
     let hand = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
     let hands: Vec<_> = (0..WORKERS).map(hand).collect();
     let sample = tiers(WORKERS, ops, |all| {
@@ -269,7 +268,7 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
                     }
                     (0..usage.claim).for_each(|_| book.task(tier));
                     if joined < ops && tier + AHEAD == joined {
-                        // Before it leaves, so that the tier will have all its tickets.
+                        // Joined before it leaves, so that the tier will have all its tickets.
                         hand.extend(join(joined));
                         joined += 1;
                     }

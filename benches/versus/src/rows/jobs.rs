@@ -1,10 +1,10 @@
-//! J1: agents claim jobs by key, so many at a time, from a thousand groups of limit 1. The targets
-//! are those of two agents.
+//! J1: agents claim jobs by key, up to n at a time, from a thousand groups of limit 1. The targets
+//! are for two agents.
 //!
-//! An operation is a job: claimed, finished, and another of its group pushed behind all others, so
-//! that as many wait as before. All of a claim are pushed under one lock, and finished under one, by
-//! every contender. Every job is checked as it is finished: nobody else has one of its
-//! group, and its key is above that of the group's last.
+//! An operation is a job: it is claimed and completed, and another of its group is pushed behind
+//! all others, so the number of waiting jobs stays the same. Every contender pushes all jobs of a
+//! claim under one lock, and completes them under one. Each completion is checked: no other job of
+//! the group is claimed, and the key is above that of the group's last job.
 
 mod peers;
 #[cfg(test)]
@@ -25,7 +25,7 @@ const FIFO: &str = "FIFO of group queues";
 const BY_ID: &str = "BTreeSet of the groups' first";
 
 const GROUPS: u64 = 1_000;
-/// Jobs of each group that wait in the beginning.
+/// Waiting jobs of each group at the start.
 const DEPTH: u64 = 8;
 
 pub fn cells() -> Vec<Cell> {
@@ -63,7 +63,7 @@ pub trait Jobs: Send + Sync {
     /// Keys with their groups.
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>);
 
-    /// Up to `n` jobs of different groups, none of which has another that is claimed.
+    /// Claims up to `n` jobs of different groups, none of which has another claimed job.
     fn claim(&self, n: usize) -> Vec<Self::Claim<'_>>;
 
     /// Key and group.
@@ -72,7 +72,7 @@ pub trait Jobs: Send + Sync {
     fn finish(&self, claims: Vec<Self::Claim<'_>>);
 }
 
-/// With the groups by handle, as the peers have them by number.
+/// With the groups by handle; the peers know them by number.
 struct Ours {
     queue: JobQueue<u64, u64>,
     groups: Vec<Part<u64, u64>>,
@@ -88,7 +88,7 @@ impl Ours {
 }
 
 impl Jobs for Ours {
-    /// The job is its key and group in one, as nobody else gives the key back.
+    /// The job holds its key and group, because the claims of the peers do not return the key.
     type Claim<'q> = Claim<'q, u64, u64>;
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
@@ -121,7 +121,7 @@ struct Seen {
 
 struct Agents<J> {
     jobs: Arc<J>,
-    /// How many are claimed at a time, and by how many agents.
+    /// How many jobs are claimed at a time, and by how many agents.
     n: usize,
     agents: usize,
     next: Arc<AtomicU64>,
@@ -140,19 +140,19 @@ impl<J: Jobs> Agents<J> {
         }
     }
 
-    /// One round of an agent: how many jobs it did, and whether all was right.
+    /// One round of an agent: how many jobs it did, and whether all checks passed.
     fn round(&self, n: usize) -> (u64, bool) {
         let claims = self.jobs.claim(n);
         let (count, mut right) = (claims.len() as u64, true);
         for claim in &claims {
             let (key, group) = J::job(claim);
             let seen = &self.seen[group as usize];
-            // Only one who has a job of the group is here.
+            // Only the agent that has claimed the group's job gets here.
             right &= !seen.claimed.swap(true, Ordering::AcqRel);
             right &= seen.last.swap(key, Ordering::Relaxed) < key;
         }
         let groups = || claims.iter().map(|claim| J::job(claim).1);
-        // While its group is nobody else's, so that keys go up in each group.
+        // While the agent still holds the group, so that keys go up in each group.
         let next = |group| (self.next.fetch_add(1, Ordering::Relaxed) + 1, group);
         self.jobs.push(groups().map(next));
         for group in groups() {
@@ -187,7 +187,7 @@ impl<J: Jobs> Contender for Agents<J> {
         Ok(sample)
     }
 
-    /// As many wait as in the beginning, and each group's in order.
+    /// As many jobs wait as at the start, and those of each group in order.
     fn check(&mut self) -> Result<()> {
         let mut count = 0;
         loop {

@@ -1,8 +1,8 @@
 //! L1 to L6: locks with modes, on one resource and on a root with leaves.
 //!
-//! A read-write lock knows no IX, so it takes S for reading and the others for writing. Now and then
-//! a thread looks who else is inside, and in the end, untimed, in every turn: looking touches a line
-//! that all share, and would hide what the lock itself costs.
+//! A read-write lock has no IX, so S reads and the other modes write. In some timed turns a thread
+//! checks who else is inside, and after the timed runs in every turn: the check touches a line that
+//! all threads share, and would hide the cost of the lock itself.
 
 mod keyed;
 #[cfg(test)]
@@ -34,22 +34,22 @@ const MUTEX: &str = "parking_lot Mutex";
 const MANAGER: &str = "naive keyed manager";
 
 const LEAVES: u32 = 1 << 20;
-/// One turn in so many is looked at while the time is taken.
+/// One turn in this many is checked during the timed runs.
 const LOOKS: u64 = 64;
-/// How many pairs of one mode come in a row where phases alternate.
+/// How many pairs of one mode follow each other where phases alternate.
 const PHASE: u64 = 64;
 
 /// What is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     Root,
-    /// And the root with the intent that it needs.
+    /// The leaf, and the root with the intent that the leaf needs.
     Leaf(u32),
 }
 
 /// Locks on a root, and perhaps on leaves.
 pub trait Locks: Send + Sync + 'static {
-    /// What a thread needs of its own.
+    /// What each thread has of its own.
     type Access<'a>;
 
     fn access(&self) -> Self::Access<'_>;
@@ -69,9 +69,9 @@ struct Shape {
 #[derive(Clone, Copy)]
 enum Script {
     Same(Mode),
-    /// S and IX in turns.
+    /// Phases of S and phases of IX alternate.
     Phases,
-    /// X on a leaf that is drawn from so many.
+    /// X on a leaf drawn from this many.
     Leaves(u32),
 }
 
@@ -214,8 +214,8 @@ impl<L: Locks> Contender for Locked<L> {
         self.watched(ops, |turn| many && turn % LOOKS == LOOKS / 3)
     }
 
-    /// Every turn is looked at; and as leaves that are drawn from many are hardly ever contended,
-    /// here they are few.
+    /// Checks every turn. Here the leaves are few, because leaves drawn from many are hardly ever
+    /// contended.
     fn check(&mut self) -> Result<()> {
         match self.on_leaves() {
             true => self.few_leaves(),
@@ -229,7 +229,7 @@ impl<L: Locks> Locked<L> {
         matches!(self.shape.script, Script::Leaves(_))
     }
 
-    /// In those turns that `looks` picks, a thread looks who else is inside.
+    /// In the turns that `looks` selects, a thread checks who else is inside.
     fn watched(&self, ops: u64, looks: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
         let inside = Inside::default();
         let sample = self.turns(ops, self.shape.script, |turn, _, mode| {
@@ -251,7 +251,7 @@ impl<L: Locks> Locked<L> {
         let counts: [AtomicU32; FEW as usize] = Default::default();
         let sample = self.turns(4_000, Script::Leaves(FEW), |_, at, _| {
             if let At::Leaf(leaf) = at {
-                // Not one operation: without the lock, some are lost.
+                // A load and a store, not one operation: without the lock, some are lost.
                 let count = &counts[leaf as usize];
                 let before = count.load(Ordering::Relaxed);
                 work(100);
@@ -290,7 +290,7 @@ impl<L: Locks> Locked<L> {
     }
 }
 
-/// Who is inside, of those who look.
+/// Who is inside, among the threads that check.
 #[derive(Default)]
 struct Inside {
     counts: [AtomicU32; Mode::ALL.len()],

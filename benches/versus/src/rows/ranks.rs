@@ -1,8 +1,8 @@
 //! P1, P2: who is next by rank.
 //!
-//! A group has a level and the number under which it joined; the next one is that of the highest
-//! level, and of the lowest number there. Every embedder keeps both per group, so this record is
-//! written and read for all contenders alike, and it is what the check compares with.
+//! A group has a level and the number under which it joined. The next group is the one of the
+//! highest level, and of the lowest number within that level. Every embedder keeps both per group,
+//! so all contenders alike write and read this record, and the check compares with it.
 
 mod orders;
 #[cfg(test)]
@@ -68,7 +68,7 @@ struct Shape {
     bumps: bool,
 }
 
-/// What is known of a group: its level, and the number under which it joined there.
+/// The position of a group: its level, and the number under which it joined there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     level: u16,
@@ -101,7 +101,7 @@ fn entry(name: &str, role: Role, order: impl Order + 'static, shape: Shape) -> E
     Entry::new(name, role, Checked(Pending::new(order, shape)))
 }
 
-/// All groups pending, in some order.
+/// All groups are pending, in some order.
 struct Pending<O> {
     order: O,
     places: Vec<Place>,
@@ -123,7 +123,7 @@ impl<O: Order> Pending<O> {
                 seq: u64::from(group),
             });
         }
-        // Not in the order of their numbers: neighbours in line are no neighbours in memory.
+        // Not in the order of their numbers: neighbours in the queue are no neighbours in memory.
         let mut line: Vec<u32> = (0..shape.groups).collect();
         for at in (1..line.len()).rev() {
             line.swap(at, draw.below(at as u32 + 1) as usize);
@@ -158,7 +158,7 @@ impl<O: Order> Pending<O> {
         true
     }
 
-    /// Bumps one that is drawn to another level that is drawn: to its own it would keep its place.
+    /// Bumps a random group to a random other level: at its own level it would keep its place.
     #[inline(always)]
     fn bump(&mut self) {
         let group = self.draw.below(self.shape.groups);
@@ -186,7 +186,7 @@ impl<O: Order> Contender for Pending<O> {
     }
 }
 
-/// Compares the order with what the records say, in the end.
+/// After the runs, compares the order with the records.
 struct Checked<O>(Pending<O>);
 
 impl<O: Order> Contender for Checked<O> {

@@ -21,7 +21,7 @@ const LOOP: &str = "CAS-and-yield loop";
 const PARKING_LOT: &str = "parking_lot mutex+condvar";
 const TOKIO: &str = "tokio";
 
-/// One turn in so many is looked at while the time is taken.
+/// One turn in this many is checked during the timed runs.
 const LOOKS: u64 = 64;
 
 pub fn cells() -> Vec<Cell> {
@@ -83,10 +83,10 @@ struct Shape {
 
 /// A number of permits.
 trait Permits: Send + Sync + 'static {
-    /// Runs `f` with one of them.
+    /// Runs `f` with one permit.
     fn with(&self, f: impl FnOnce());
 
-    /// How many are free while nobody has one.
+    /// How many permits are free while no thread has one.
     fn free(&self) -> i64;
 }
 
@@ -121,9 +121,9 @@ fn entry(name: &str, role: Role, peer: impl Permits, shape: Shape) -> Entry {
     Entry::new(name, role, Shared { peer, shape })
 }
 
-/// Each thread takes a permit, works, and gives it back. More inside than there are permits is an
-/// error, looked for now and then, and in every turn in the end; so is a permit that is missing
-/// after a run.
+/// Each thread acquires a permit, works, and releases it. More threads inside than there are
+/// permits is an error, checked in some timed turns, and after the timed runs in every turn. A
+/// permit that is missing after a run is an error, too.
 struct Shared<P> {
     peer: P,
     shape: Shape,
@@ -186,7 +186,7 @@ impl Permits for FetchPair {
     }
 }
 
-/// Exact, but whoever finds nothing burns its processor.
+/// Exact, but a thread that finds no permit keeps its processor busy.
 struct Spin(AtomicI64);
 
 impl Permits for Spin {
@@ -270,7 +270,7 @@ impl Permits for async_lock::Semaphore {
     }
 
     fn free(&self) -> i64 {
-        // It does not say: takes all that there are.
+        // It has no count to read: takes all permits that there are.
         let permits: Vec<_> = std::iter::from_fn(|| self.try_acquire()).collect();
         permits.len() as i64
     }

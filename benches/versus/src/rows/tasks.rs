@@ -1,7 +1,7 @@
-//! E1 to E6: tasks of a scheduler, beside what pools offer.
+//! E1 to E6: tasks of a scheduler, compared with what pools offer.
 //!
-//! One thread submits, two workers run. Each task counts itself on its worker's own line; the time
-//! ends when all have run. Where tasks are in groups each also looks whether it is its group's next.
+//! One thread submits, two workers run. Each task counts itself on its worker's own line; the timed
+//! part ends when all have run. A task of a group also checks that it is the group's next task.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use crate::work::work;
 
 const WORKERS: usize = 2;
 const MICROSECOND: u64 = 1_000;
-/// What a scheduler has if nothing is said.
+/// The default of a scheduler.
 const CLAIMS: u32 = 32;
 /// Groups of E3.
 const GROUPS: usize = 64;
@@ -96,7 +96,7 @@ fn task(count: &Arc<Count>, hold: u64) -> impl FnOnce() + Send + 'static {
     }
 }
 
-/// As our scheduler takes them.
+/// A task in the form that our scheduler takes.
 fn fallible(task: impl FnOnce()) -> impl FnOnce() -> Result<(), ()> {
     move || {
         task();
@@ -118,7 +118,7 @@ fn tokio() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// With two workers that are there, each on its processor.
+/// With two started workers, each on its processor.
 fn scheduler(claims: u32) -> Scheduler {
     let builder = Scheduler::builder().workers(WORKERS as u32).claims(claims);
     let scheduler = builder.build().expect("in range");
@@ -146,7 +146,7 @@ fn detached(hold: u64) -> Vec<Entry> {
         let scheduler = scheduler(claims);
         let caller = caller(&scheduler, CallerOptions::default());
         Entry::ours(name, move |ops| {
-            // It goes with the last run.
+            // It is dropped with the last run.
             let _keep = &scheduler;
             timed(ops, |count| {
                 for _ in 0..ops {
@@ -227,7 +227,7 @@ fn awaited() -> Vec<Entry> {
     ]
 }
 
-/// Submits some, and awaits them in their order.
+/// Submits a window of tasks, and awaits them in their order.
 fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sample> {
     let ops = ops.next_multiple_of(WINDOW);
     let mut wrong = 0;
@@ -245,7 +245,7 @@ fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sa
     Ok(sample)
 }
 
-/// Is woken while it is polled for the first time, and ready when polled again.
+/// Wakes itself while it is polled for the first time; ready when it is polled again.
 struct Yield(bool);
 
 impl Future for Yield {
@@ -293,7 +293,7 @@ fn futures() -> Vec<Entry> {
     ]
 }
 
-/// What the groups' next tasks are, and how often another one ran.
+/// The next task of each group, and how often another one ran.
 struct Order {
     next: Vec<CachePadded<AtomicU64>>,
     wrong: AtomicU64,
@@ -306,7 +306,7 @@ impl Order {
         Arc::new(Self { next, wrong })
     }
 
-    /// The `n`th task of all, which are dealt out to the groups in turn.
+    /// The `n`th of all tasks, which are dealt out to the groups in turn.
     fn task(self: &Arc<Self>, n: u64, count: &Arc<Count>) -> impl FnOnce() + Send + use<> {
         let (order, count) = (Arc::clone(self), Arc::clone(count));
         move || {
@@ -362,12 +362,12 @@ fn serial() -> Vec<Entry> {
 
 type Boxed = Box<dyn FnOnce() + Send>;
 
-/// One by one, by a job on the pool while there is any.
+/// Runs tasks one by one, by a job on the pool while there are any.
 #[derive(Default)]
 struct Strand(Mutex<(VecDeque<Boxed>, bool)>);
 
 impl Strand {
-    /// How many a job runs before it goes to the end of the pool's queue.
+    /// How many tasks a job runs before it goes to the end of the pool's queue.
     const RUN: usize = 32;
 
     fn send(self: &Arc<Self>, pool: &Arc<rayon::ThreadPool>, task: Boxed) {
@@ -401,7 +401,7 @@ fn callers() -> Vec<Entry> {
     some.map(|(name, count)| many_callers(name, count)).into()
 }
 
-/// Each caller has groups without limit at 256 levels between them.
+/// Each caller has unlimited groups, at 256 levels in all.
 fn many_callers(name: &str, count: usize) -> Entry {
     const LEVELS: usize = 256;
     let scheduler = scheduler(CLAIMS);

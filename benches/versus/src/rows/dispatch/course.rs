@@ -1,4 +1,4 @@
-//! Two senders, two readers, and a log in which every message must turn up once and in order.
+//! Two senders, two readers, and a log that must have every message once and in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -12,13 +12,13 @@ use crate::contender::{Contender, Sample};
 use crate::race::{pin, race};
 use crate::work::{Draw, work};
 
-/// Senders, and readers: each processor has one of both.
+/// Pairs of a sender and a reader: each processor has one pair.
 pub const PAIRS: usize = 2;
 
-/// How long a sender that is done sleeps between looks.
+/// How long a sender that is done sleeps between two checks.
 const LOOK_AGAIN: Duration = Duration::from_micros(1_000);
 
-/// Twelve bytes, as a message that names something is.
+/// Twelve bytes, like a message that names something.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     pub conversation: u32,
@@ -44,15 +44,15 @@ impl Message {
     }
 }
 
-/// What has been received, counted by each reader on a cache line of its own.
+/// The received messages, counted by each reader on a cache line of its own.
 pub struct Log {
     /// The last number seen, by conversation and sender.
     last: Vec<AtomicU32>,
     readers: [CachePadded<Reader>; PAIRS],
     hold: u64,
     base: Instant,
-    /// A reader takes the time whenever its count has none of these bits: at the end of a run, to
-    /// within a few messages, without anybody who watches and is in the way.
+    /// A reader reads the clock whenever its count has none of these bits. So the end of a run is
+    /// known to within a few messages, without a watcher that would be in the way.
     stamps: AtomicU64,
 }
 
@@ -81,8 +81,8 @@ impl Log {
         self.base.elapsed().as_nanos() as u64
     }
 
-    /// A message is served by that reader. Plain loads and stores: two readers in one conversation
-    /// at a time would lose each other's, and show as going backwards.
+    /// A reader serves a message. Plain loads and stores: if two readers served one conversation at
+    /// once, they would lose each other's stores, and the numbers would go backwards.
     #[inline]
     pub fn serve(&self, reader: usize, message: Message) {
         let mine = &self.readers[reader];
@@ -123,23 +123,23 @@ pub trait Way: Send + Sync + 'static {
         messages.iter().for_each(|&message| self.send(message));
     }
 
-    /// Serves what comes, until told to stop; returns at once where a pool serves.
+    /// Serves arriving messages until it is told to stop; returns at once where a pool serves.
     fn read(&self, reader: usize, log: &Log);
 
-    /// Everything has been served.
+    /// Tells a reader to stop: everything has been served.
     fn stop(&self, reader: usize);
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub conversations: u32,
-    /// So many messages in a row by one call, to one conversation.
+    /// How many messages one call sends in a row to one conversation.
     pub batch: usize,
-    /// Instead, each message of a batch goes to a conversation drawn for it.
+    /// Instead, each message of a batch goes to a conversation of its own that is drawn.
     pub many: bool,
     /// Nanoseconds of work for each message.
     pub hold: u64,
-    /// Only the sending is timed, with no reader there.
+    /// Only the sending is timed, without readers.
     pub submit: bool,
     /// Messages of one sender in one conversation must come in order.
     pub ordered: bool,
@@ -153,7 +153,7 @@ pub struct Course<W> {
     /// Messages sent so far by each sender, and the sum of all numbers.
     sent: u32,
     sum: u64,
-    /// So long without progress means that a message is lost.
+    /// After this time without progress a message counts as lost.
     patience: Duration,
 }
 
@@ -208,7 +208,7 @@ impl<W: Way> Course<W> {
         }
     }
 
-    /// Waits until so many messages have been served in all, or nothing has been for too long.
+    /// Waits until `goal` messages have been served in all, or none was for too long.
     fn served(&self, goal: u64) {
         let mut seen = (0, Instant::now());
         loop {
@@ -221,7 +221,7 @@ impl<W: Way> Course<W> {
             } else if seen.1.elapsed() > self.patience {
                 return;
             }
-            // A sender that looked all the time would take half of its reader's processor.
+            // A sender that polled all the time would take half of its reader's processor.
             thread::sleep(LOOK_AGAIN);
         }
     }

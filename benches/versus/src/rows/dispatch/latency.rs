@@ -1,4 +1,4 @@
-//! D6: from a send to the reader that has it, one message at a time.
+//! D6: from a send until the reader has the message, one message at a time.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::race::race;
 const OURS: &str = "conversant Queue";
 const CROSSBEAM: &str = "crossbeam-channel";
 
-/// About how long all the pauses of a run may take.
+/// The longest that all the pauses of a run may take together.
 const LONGEST: Duration = Duration::from_millis(10);
 
 pub fn cells() -> Vec<Cell> {
@@ -69,7 +69,7 @@ pub struct Hops<W> {
 
 impl<W: Hop> Contender for Hops<W> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
-        // The pauses are not in the time that a run is sized by.
+        // The time that sizes a run does not include the pauses.
         let pause = self.pause.max(Duration::from_micros(1));
         let ops = ops.min((LONGEST.as_nanos() / pause.as_nanos()) as u64);
         let (seen, wrong) = (AtomicU64::new(0), AtomicU64::new(0));

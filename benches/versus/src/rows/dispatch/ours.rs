@@ -7,14 +7,14 @@ use rustc_hash::FxBuildHasher;
 
 use super::course::{Log, Message, PAIRS, Way};
 
-/// What the queue is asked for beside order.
+/// The features that the queue has in addition to order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Features {
     /// Each hundredth delivery is given back once.
     pub give_backs: bool,
-    /// Conversations stand in four lanes.
+    /// Conversations are in four lanes.
     pub lanes: bool,
-    /// Conversations stand at sixteen levels.
+    /// Conversations are at sixteen levels.
     pub levels: bool,
     /// Each hundredth message bumps its conversation.
     pub bumps: bool,
@@ -42,9 +42,9 @@ impl Features {
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub quantum: u32,
-    /// Turns by one receive.
+    /// How many turns one receive claims.
     pub turns: usize,
-    /// Messages by one call in a turn.
+    /// How many messages one call takes from a turn.
     pub batch: usize,
 }
 
@@ -107,14 +107,14 @@ impl Ours {
             }
         }
         while let Ok(mut turns) = self.queue.receive_many(self.claim.turns).wait() {
-            // What is left behind a stop goes back to the queue.
+            // The messages behind a stop go back to the queue.
             if !turns.all(|turn| self.serve_turn(turn, reader, log)) {
                 return;
             }
         }
     }
 
-    /// False if it was told to stop.
+    /// Returns false if it was told to stop.
     fn serve_turn(&self, mut turn: Turn<'_, Message>, reader: usize, log: &Log) -> bool {
         if self.features.detached {
             let Some(delivery) = turn.next().map(Delivery::detach) else {
@@ -151,7 +151,7 @@ impl Ours {
     }
 }
 
-/// Serves a message; false if it is a stop.
+/// Serves a message; returns false if it is a stop.
 #[inline]
 fn one(message: Message, reader: usize, log: &Log, complete: impl FnOnce()) -> bool {
     if !message.is_stop() {
@@ -209,7 +209,7 @@ impl ByKey {
     }
 }
 
-/// A key that does not tell its place.
+/// A key that does not reveal the index.
 pub fn key(conversation: u32) -> u64 {
     u64::from(conversation).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

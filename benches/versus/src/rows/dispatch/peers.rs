@@ -1,4 +1,4 @@
-//! What others do: readers that look again and again, and never sleep.
+//! What others do: readers that poll again and again, and never sleep.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
@@ -12,10 +12,10 @@ use rustc_hash::FxBuildHasher;
 use super::course::{Log, Message, PAIRS, Way};
 use super::ours::key;
 
-/// The most that is taken out of a mailbox at a time.
+/// The most messages that are taken out of a mailbox at a time.
 pub const CLAIM: usize = 32;
 
-/// Looks until there is something; now and then another thread may run.
+/// Polls until there is something; sometimes another thread may run.
 fn poll<T>(look: impl Fn() -> Option<T>) -> T {
     let mut tries = 0_u32;
     loop {
@@ -58,7 +58,7 @@ fn drain(queue: &SegQueue<Message>, reader: usize, log: &Log) {
     }
 }
 
-/// A queue for each reader: ordered, but a reader with nothing to do helps nobody.
+/// A queue for each reader: ordered, but an idle reader helps no other.
 #[derive(Default)]
 pub struct Shards([SegQueue<Message>; PAIRS]);
 
@@ -77,7 +77,7 @@ impl Way for Shards {
     }
 }
 
-/// What waits for one key, and whether the key stands in the run queue or is being served.
+/// The waiting messages of one key, and whether the key is in the run queue or being served.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: VecDeque<Message>,
@@ -85,26 +85,26 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// Puts messages in; whether the key is to be scheduled.
+    /// Puts messages in; returns whether the key is to be scheduled.
     pub fn put(&mut self, messages: &[Message]) -> bool {
         self.waiting.extend(messages);
         !std::mem::replace(&mut self.scheduled, true)
     }
 
-    /// The next few to be served.
+    /// Takes out the next few messages to be served.
     fn take(&mut self, into: &mut Vec<Message>) {
         let count = self.waiting.len().min(CLAIM);
         into.extend(self.waiting.drain(..count));
     }
 
-    /// Those have been served; whether the key is to be scheduled again.
+    /// The taken messages have been served; returns whether the key is to be scheduled again.
     fn leave(&mut self) -> bool {
         self.scheduled = !self.waiting.is_empty();
         self.scheduled
     }
 }
 
-/// Serves some of a mailbox; whether it is to be scheduled again.
+/// Serves some messages of a mailbox; returns whether it is to be scheduled again.
 pub fn serve(mailbox: &Mutex<Mailbox>, reader: usize, log: &Log, some: &mut Vec<Message>) -> bool {
     mailbox.lock().take(some);
     for message in some.drain(..) {
@@ -161,7 +161,7 @@ impl Way for Mailboxes {
     }
 }
 
-/// The same by key: the mailbox is made when a message comes, and gone when it is empty.
+/// The same by key: a mailbox is made when a message comes, and removed when it is empty.
 #[derive(Default)]
 pub struct DashMailboxes {
     boxes: DashMap<u64, Mailbox, FxBuildHasher>,
@@ -188,7 +188,7 @@ impl Way for DashMailboxes {
             for message in some.drain(..) {
                 log.serve(reader, message);
             }
-            // With the shard's lock: nothing can come in between.
+            // Under the shard's lock: no message can be added meanwhile.
             if self
                 .boxes
                 .remove_if_mut(&key, |_, mailbox| !mailbox.leave())

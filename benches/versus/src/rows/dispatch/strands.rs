@@ -1,4 +1,4 @@
-//! Strands: a mailbox for each key, served by jobs on somebody's pool.
+//! Strands: a mailbox for each key, served by jobs on another crate's pool.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Pool for Rayon {
 pub struct Tokio(tokio::runtime::Handle);
 
 impl Tokio {
-    /// The pool, and what keeps it.
+    /// The pool, and the runtime that keeps its threads.
     pub fn new() -> (tokio::runtime::Runtime, Self) {
         let next = std::sync::atomic::AtomicUsize::new(0);
         let order = std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! What one writes by hand.
+//! What one would write by hand.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::Jobs;
 
-/// The groups that have work and nothing claimed, in the order in which they came to it; not in the
+/// The groups that have work and no claimed job, in the order in which they became so; not in the
 /// order of keys.
 pub struct Fifo(Mutex<FifoBooks>);
 
@@ -71,7 +71,7 @@ impl Jobs for Fifo {
     }
 }
 
-/// The first job of each group that has nothing claimed, in the order of keys.
+/// The first job of each group without a claimed job, in the order of keys.
 pub struct ById(Mutex<ByIdBooks>);
 
 struct ByIdBooks {

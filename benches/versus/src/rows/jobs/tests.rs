@@ -15,7 +15,7 @@ fn all_pass() {
     }
 }
 
-/// Keeps no order, heeds no group, or loses what is pushed late.
+/// Keeps no order, ignores groups, or loses jobs that are pushed late.
 struct Wrong {
     jobs: Mutex<Vec<(u64, u64)>>,
     loses: bool,
@@ -33,7 +33,7 @@ impl Jobs for Wrong {
         let mut jobs = self.jobs.lock().unwrap();
         let n = n.min(jobs.len());
         match self.loses {
-            // In order at least.
+            // At least in order.
             true => jobs.drain(..n).collect(),
             false => (0..n).filter_map(|_| jobs.pop()).collect(),
         }

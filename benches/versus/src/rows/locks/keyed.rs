@@ -1,4 +1,4 @@
-//! Contenders that are asked by key. Those that take a hasher all take the same.
+//! Contenders that lock by key. Those with a choice of hasher all have the same one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Locks for Table {
     }
 }
 
-/// Ours; each turn has an owner of its own, as a transaction has.
+/// Ours; each turn has a new owner, as a transaction has.
 pub struct Owners(LockTable<At, FxBuildHasher>);
 
 impl Owners {
@@ -67,7 +67,7 @@ impl Locks for Owners {
     }
 }
 
-/// Ours; each thread has one owner for all its turns, of which each is a transaction.
+/// Ours; each thread has one owner for all its turns, and each turn is a transaction.
 pub struct Renewed(Table);
 
 impl Renewed {
@@ -90,7 +90,7 @@ impl Locks for Renewed {
     }
 }
 
-/// What one writes first: counts by mode in a map under one mutex, gone when nobody is there.
+/// What one would write first: counts by mode in a map under one mutex, removed when unused.
 #[derive(Default)]
 pub struct Naive {
     map: Mutex<HashMap<At, Counts, FxBuildHasher>>,
@@ -167,11 +167,11 @@ impl Locks for Naive {
     }
 }
 
-/// A mutex per key, made on first use and never gone: no modes, no hierarchy.
+/// A mutex per key, made on first use and never removed: no modes, no hierarchy.
 pub struct Mutexes(DashMap<At, Arc<Mutex<()>>, FxBuildHasher>);
 
 impl Mutexes {
-    /// With those of so many leaves made already.
+    /// With the mutexes of this many leaves already made.
     pub fn new(leaves: u32) -> Self {
         let map = DashMap::with_hasher(FxBuildHasher);
         for leaf in 0..leaves {

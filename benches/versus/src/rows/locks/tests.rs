@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lets everybody in.
+/// Grants every request.
 struct Open;
 
 impl Locks for Open {

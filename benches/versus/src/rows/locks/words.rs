@@ -1,4 +1,4 @@
-//! Contenders that know one resource, or a dense array of them.
+//! Contenders for one resource, or for a dense array of resources.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -10,8 +10,8 @@ use super::{At, Locks};
 use crate::drive::drive;
 use crate::race::wait_until;
 
-/// The least that modes can cost: one exchange to be granted, one subtraction to leave; whoever
-/// must wait spins. Leaves are bytes in an array.
+/// The least that modes can cost: one exchange to be granted, one subtraction to leave; a thread
+/// that must wait spins. Leaves are bytes in an array.
 pub struct Word {
     root: CachePadded<AtomicU64>,
     leaves: Vec<AtomicU8>,
@@ -80,7 +80,7 @@ impl Locks for Word {
     }
 }
 
-/// Each thread has a line of its own for the weak modes, and looks whether a strong one is there.
+/// Each thread has a line of its own for the weak modes, and checks for a strong holder.
 #[derive(Default)]
 pub struct Striped {
     strong: CachePadded<AtomicU32>,

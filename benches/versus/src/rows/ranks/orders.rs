@@ -1,7 +1,7 @@
 //! The contenders of P1 and P2.
 //!
-//! All are inlined into the loop that is timed: left to the compiler, some would be and some not, and
-//! others the next time.
+//! All are inlined into the timed loop. If the choice were the compiler's, some would be inlined
+//! and some not, and others the next time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -13,21 +13,21 @@ use rustc_hash::FxBuildHasher;
 
 use super::{BUMPED, Place};
 
-/// Groups in order. `places` says where each stands; `push` finds it written already.
+/// Groups in order. `places` has each group's position; it is written before `push` is called.
 pub trait Order {
-    /// A group of this level will be pushed: for those that must be told before.
+    /// A group of this level will be pushed: for orders that must know it before.
     fn begin(&mut self, _group: u32, _level: u16) {}
 
     fn push(&mut self, group: u32, places: &[Place]);
 
-    /// The first one and its level, out of line.
+    /// Removes the first group, and returns it with its level.
     fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)>;
 
-    /// Moves one that stands in line, and writes down where it stands now.
+    /// Moves a queued group, and writes down its new position.
     fn bump(&mut self, group: u32, to: Place, places: &mut [Place]);
 }
 
-/// As the lanes use it: groups join under a ticket, which says where they stand.
+/// As the lanes use it: groups join under a ticket, which tells their position.
 #[derive(Default)]
 pub struct Lined(ReadyQueue<u32>);
 
@@ -67,12 +67,13 @@ impl Order for Lined {
     }
 }
 
-/// The least that an order can cost: rings and a bitmap, no records looked at to tell stale ones, no
-/// memory made or given back. After bumps its rings hold what is stale, so that it is no order.
+/// The least that an order can cost: rings and a bitmap. It reads no records to detect stale
+/// entries and allocates and frees nothing. After bumps its rings hold stale entries, so it is no
+/// order.
 pub struct Bitmap {
     words: [u64; 8],
     rings: Vec<VecDeque<(u64, u32)>>,
-    /// What a ring may grow to by bumps: twice what stands in one.
+    /// The size to which bumps may grow a ring: twice the entries of one.
     kept: usize,
 }
 
@@ -125,7 +126,7 @@ fn key(place: Place) -> Key {
     (place.level, Reverse(place.seq))
 }
 
-/// Moved ones are pushed again; their stale entries are swept when they are half of all.
+/// Moved groups are pushed again; stale entries are swept when they are half of all.
 #[derive(Default)]
 pub struct Heap {
     heap: BinaryHeap<(Key, u32)>,
