@@ -69,8 +69,8 @@ fn a_large_one_is_exact_whoever_frees_it() {
     assert_eq!(queue.shutdown().len(), MOST);
 }
 
-/// Waiting senders outrun the readers, which must wake them, just above and below the size from
-/// which a capacity counts as large.
+/// Waiting senders outrun the readers, which must wake them, also near the point where the queue
+/// begins and ends to cache permits.
 #[test]
 fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     const MOST: u64 = 2048;
