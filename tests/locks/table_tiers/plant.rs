@@ -50,8 +50,7 @@ impl Clock {
         .await;
     }
 
-    /// Runs all to their end, and calls `look` at each of these times; false if some can go no
-    /// further.
+    /// Runs all to their end, and calls `look` at each of these times; false if some are stuck.
     pub(super) fn run<'a>(
         &self,
         mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>,
