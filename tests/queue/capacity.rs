@@ -70,7 +70,7 @@ fn a_large_one_is_exact_whoever_frees_it() {
 }
 
 /// Waiting senders outrun the readers, which must wake them, also near the point where the queue
-/// begins and ends to cache permits.
+/// starts and stops caching permits.
 #[test]
 fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     const MOST: u64 = 2048;

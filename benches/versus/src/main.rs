@@ -21,7 +21,7 @@ use clap::Parser;
 use crate::contender::Cell;
 use crate::measure::Plan;
 
-/// The crate beside its peers: wall nanoseconds per operation, contenders interleaved.
+/// The crate compared with its peers: wall nanoseconds per operation, contenders interleaved.
 #[derive(Parser)]
 struct Options {
     /// Only these rows, as `L1,L6`; a letter stands for all of its rows.

@@ -75,6 +75,7 @@ fn four_owners_four_resources() {
 }
 
 /// Two owners that lock leaf after leaf keep the root's intent; a third asks for the whole root.
+/// A snapshot taken meanwhile shows no kept intent.
 fn a_root_that_is_kept() {
     let table = Arc::new(LockTable::new());
     let told = Arc::new(Told::default());

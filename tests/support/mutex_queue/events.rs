@@ -60,7 +60,7 @@ impl<T> Model<T> {
         Some(chosen)
     }
 
-    /// Claims this group, which is in line.
+    /// Claims this group, which is eligible.
     pub(super) fn claim_this(&mut self, group: u64) {
         let lane = self.groups[&group].lane;
         let in_line = self.in_line(lane);

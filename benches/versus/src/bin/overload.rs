@@ -29,7 +29,7 @@ struct Options {
     /// How long each load lasts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Only so many readers.
+    /// Only this many readers.
     #[arg(long)]
     readers: Option<usize>,
 }
