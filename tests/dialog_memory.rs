@@ -18,7 +18,7 @@ const COUNT: u64 = if cfg!(debug_assertions) {
     200_000
 };
 
-/// Slots and lines at their smallest, and what is posted, on two queues.
+/// Slots and queues at their smallest, and the submissions, of two queues.
 const LEFT_OVER: isize = 192 * 1024;
 
 type Notes = Queue<Received<u64>>;
@@ -67,7 +67,7 @@ fn memory_is_given_back() {
     let left = live() - baseline;
     assert!(left <= LEFT_OVER, "after {COUNT} dialogs: {left} bytes");
 
-    // Nothing of it ended by anybody: the queues are dropped.
+    // No side of these is ended: the queues are dropped.
     let ((other_near, other_lane), (other_far, far_lane)) = (notes(), notes());
     for n in 0..COUNT / 10 {
         let (near, far) = dialogs.pair(&other_lane, &far_lane).unwrap();
@@ -89,8 +89,8 @@ fn memory_is_given_back() {
     ends_beside_a_backlog();
 }
 
-/// A side of which nothing waits ends, by itself or by what it receives, and moves nothing
-/// of what waits for others in its group: in blocks, which moved would be trees.
+/// A side for which nothing waits ends, by itself or by an event that it receives. It moves no
+/// message of others in its group: they wait in blocks, which would be trees if moved.
 fn ends_beside_a_backlog() {
     let ((near, near_lane), (far, far_lane)) = (notes(), notes());
     let shared = far_lane.group(Limit::SERIAL, 100).unwrap();
@@ -111,7 +111,7 @@ fn ends_beside_a_backlog() {
     turn.next().unwrap().complete();
     turn.next().unwrap().complete();
     let before = live();
-    // What it was asked is in flight.
+    // The question to it is in flight.
     let question = turn.next().unwrap();
     question.endpoint().end().unwrap();
     question.complete();
@@ -131,7 +131,7 @@ fn ends_beside_a_backlog() {
     assert!(moved.abs() < 16 * 1024, "{moved} bytes were moved");
     drop(turn);
 
-    // And what waits behind them goes with its side.
+    // And messages that wait behind them are dropped with their side.
     drop(receiver);
     assert_eq!(far.snapshot().waiting, 0);
     drop((sender, silent.0, asked.0, near));

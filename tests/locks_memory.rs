@@ -1,4 +1,4 @@
-//! What a lock table leaves in the allocator: nothing that grows with what was locked.
+//! What a lock table leaves in the allocator: nothing that grows with the number of locked names.
 
 #[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
@@ -32,7 +32,7 @@ fn lock(owner: &mut Owner<Name>, n: u32) {
 fn keys_used_once_leave_nothing() {
     let locks = LockTable::new();
     let mut owner = locks.owner(0);
-    // Every shard of the index keeps room for a few, once it has had more than one.
+    // Every shard of the index keeps room for a few entries, once it has had more than one.
     (0..10_000).for_each(|n| lock(&mut owner, n));
     for n in 0..10_000 {
         owner.release(&Name(Some(n))).unwrap();
@@ -42,7 +42,7 @@ fn keys_used_once_leave_nothing() {
     let full = live() - before;
     assert!(full > KEYS as isize * 100);
     println!("{} bytes a lock", full / KEYS as isize);
-    // One stays, and does not keep the memory of the others.
+    // One lock stays, and does not keep the memory of the others.
     for n in 1..KEYS {
         owner.release(&Name(Some(n))).unwrap();
     }

@@ -1,5 +1,5 @@
-//! The examples that are one file each, from outside: the built program, all that it
-//! prints, and its exit code.
+//! The examples of one file each, from outside: the built program, all its output, and its exit
+//! code.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn run(example: &str, arguments: &[&str]) -> Output {
     output.expect("the example is built before its test")
 }
 
-/// What it printed, if it says that all is well.
+/// Its output, if it reports success.
 fn printed(example: &str) -> String {
     let output = run(example, &[]);
     let error = String::from_utf8_lossy(&output.stderr);

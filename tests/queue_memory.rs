@@ -1,5 +1,5 @@
-//! What a queue leaves behind: nothing but a bounded number of bytes, after a million conversations
-//! and after a burst of a million messages. A binary of its own, with an allocator that counts.
+//! What a queue leaves behind: only a bounded number of bytes, after a million conversations and
+//! after a burst of a million messages. A binary of its own, with an allocator that counts.
 
 #[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
@@ -11,8 +11,9 @@ use counting_heap::live;
 
 const MILLION: usize = 1_000_000;
 
-/// What may stay: a page of groups, the two lists of what is posted, the lines of a lane at their
-/// smallest, and eight magazines of each size of blocks in the depot and two of this thread's.
+/// The most that may stay: a page of groups, the two submission lists, the queues of a lane at
+/// their smallest, and eight magazines of each size of blocks in the depot and two of this
+/// thread's.
 const LEFT_OVER: isize = 16 * 1024 + (8 + 2) * (32 * (32 + 64 + 208 + 3 * 8) + 4 * (1552 + 8));
 
 /// One test, so that nothing else allocates meanwhile.
@@ -35,7 +36,7 @@ fn memory_is_given_back() {
     drop(conversation);
 }
 
-/// All alive at once, each used for one message, ended before and after it.
+/// All are alive at once; each is used for one message, and ended before or after it.
 fn conversations_used_once(queue: &Queue<u64>, lane: &Lane<u64>, count: usize) {
     let mut conversations: Vec<Conversation<u64>> = Vec::with_capacity(count);
     for n in 0..count {

@@ -1,8 +1,7 @@
-//! What bursts leave behind, group by group: nothing but some pages once the
-//! groups have ended, and next to nothing while they stay and are idle. A binary of its
-//! own, with an allocator that counts.
+//! What bursts leave behind, group by group: only some pages when the groups have ended, and almost
+//! nothing while they stay and are idle. A binary of its own, with an allocator that counts.
 //!
-//! `CONVERSANT_GROUPS=1000000` has so many groups; 50,000 if nothing is said.
+//! `CONVERSANT_GROUPS=1000000` sets the number of groups; the default is 50,000.
 
 #[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
@@ -31,7 +30,7 @@ const BURST: u64 = 9;
 /// Enough to fill the lists.
 const FEW: usize = 20_000;
 
-/// One after the other: what is counted is the process's.
+/// The tests run one after the other: the counted memory is the process's.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn number_of_groups() -> usize {
@@ -72,13 +71,13 @@ fn what_waits_takes_little() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let queue = Queue::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    // The line has room for as many.
+    // The ready queue has room for as many.
     let groups = 1 << 16;
     let conversation = |_| lane.conversation().unwrap();
     let conversations: Vec<_> = (0..groups).map(conversation).collect();
     let fresh = live();
     let mut before = 0;
-    // Bytes a message: of a place in line, and of blocks of 32, 64 and 208 bytes.
+    // Bytes a message: of a place in the ready queue, and of blocks of 32, 64 and 208 bytes.
     for (waiting, most) in [(1, 28), (2, 30), (3, 31), (5, 19), (16, 15)] {
         for conversation in &conversations {
             (before..waiting).for_each(|n| conversation.send([n, 0, 0_u32]).unwrap());
@@ -113,7 +112,7 @@ fn what_waits_takes_little_though_it_is_large() {
     }
 }
 
-/// Bursts that fit in the least that an array has.
+/// Bursts that fit into an array of the smallest size.
 #[test]
 #[ignore = "fails: an idle group keeps room for four messages"]
 fn idle_groups_give_back_what_a_small_burst_took() {
@@ -125,7 +124,7 @@ fn idle_groups_give_back_what_a_small_burst_took() {
 
 fn burst(queue: &Queue<u64>, conversations: &[Conversation<u64>], burst: u64) {
     for (at, conversation) in conversations.iter().enumerate() {
-        // Some at once, some one by one.
+        // Some sent at once, some one by one.
         if at % 2 == 0 {
             conversation.send_all(0..burst).unwrap();
         } else {
@@ -158,7 +157,7 @@ fn groups_that_end(queue: &Queue<u64>, lane: &Lane<u64>, groups: usize) {
     assert!(queue.snapshot().lanes[0].groups.is_empty());
 }
 
-/// Each has had a message, and then a burst.
+/// Each group has had a message, and then a burst.
 fn groups_that_stay(queue: &Queue<u64>, lane: &Lane<u64>, bursts: &[u64]) {
     let groups = number_of_groups().min(100_000);
     let conversation = |_| lane.conversation().unwrap();

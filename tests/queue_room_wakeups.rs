@@ -1,5 +1,5 @@
-//! Nothing polls: while senders wait for room nobody comes out of his sleep, and for each place one
-//! does. A binary of its own, since the count is the process's.
+//! Nothing polls: while senders wait for room no sender leaves its sleep, and for each free place
+//! one does. A binary of its own, because the count of wake-ups belongs to the process.
 
 use std::sync::mpsc;
 use std::thread;
@@ -27,7 +27,7 @@ fn blocked_senders_sleep_until_there_is_room_for_them() {
                 sent.send(n).unwrap();
             });
         }
-        // All stand in line; whoever spins still will not be counted when it falls asleep.
+        // All are queued; a thread that still spins will not be counted when it falls asleep.
         while queue.counts().sends.waiting < SENDERS {
             thread::yield_now();
         }
@@ -46,7 +46,7 @@ fn blocked_senders_sleep_until_there_is_room_for_them() {
             let sends = queue.counts().sends;
             assert_eq!((sends.waiting, sends.notified), (left, 0));
         }
-        // One that had not fallen asleep by then did not have to be woken.
+        // A sender that had not fallen asleep by then did not have to be woken.
         assert!(wakeups() - before <= SENDERS as u64);
     });
     assert_eq!(queue.shutdown().len(), 2);

@@ -1,5 +1,6 @@
-//! Nothing polls: while readers are blocked and all that is ready is paused, capped or behind a closed
-//! tier, nobody comes out of his sleep. A binary of its own, since the count is the process's.
+//! Nothing polls: while readers are blocked and all ready groups are paused, capped or behind a
+//! closed tier, no reader leaves its sleep. A binary of its own, because the count of wake-ups
+//! belongs to the process.
 
 use std::sync::mpsc;
 use std::thread;
@@ -56,7 +57,7 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
         );
         assert_eq!(wakeups(), before, "nobody looked");
 
-        // And each of them is one event away.
+        // And each group becomes eligible by one event.
         one_in_hand.complete();
         assert_eq!(log.recv().unwrap(), "two");
         low_in_hand.complete();
@@ -74,8 +75,8 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
     assert_eq!(counts, [1000, 1000, 999]);
 }
 
-/// All stand in line un-notified, and are past their spin: the count has stopped, and a thread that
-/// spins does not count. Whoever has not fallen asleep yet will not be counted when it does.
+/// All are queued un-notified, and are past their spin: the count has stopped, and a spinning
+/// thread does not count. A thread that is not asleep yet will not be counted when it falls asleep.
 fn wait_until_asleep<T>(queue: &Queue<T>) {
     while queue.counts().receives.waiting < READERS {
         thread::yield_now();

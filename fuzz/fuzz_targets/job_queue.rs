@@ -1,5 +1,6 @@
 //! Any sequence of operations on a job queue, through its public interface: no panic, no limit
-//! exceeded, no claim short of what may run, no job lost or done twice, and in the end nothing left.
+//! exceeded, no claim short of the jobs that may run, no job lost or done twice, nothing left at
+//! the end.
 #![no_main]
 
 use std::time::Duration;
@@ -286,7 +287,7 @@ impl Run {
         }
     }
 
-    /// Everything that keeps a job is lifted: all are claimed.
+    /// Lifts everything that blocks a job, and claims all.
     fn finish(mut self) {
         self.claims.clear();
         let snapshot = self.queue.snapshot();

@@ -1,6 +1,6 @@
-//! Any list of operations of four owners on a lock table, beside a naive sequential lock manager:
-//! after each the two hold and queue the same, nobody is told too much or too little, every deadlock
-//! is one and none is missed; in the end nothing is left.
+//! Any list of operations of four owners on a lock table, compared with a naive sequential lock
+//! manager. After each operation both hold and queue the same, each wait is told neither too much
+//! nor too little, every reported deadlock is one, and none is missed. At the end nothing is left.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -11,7 +11,7 @@ use conversant::modes::Mode;
 use conversant::wait::{Op, Wait};
 use libfuzzer_sys::fuzz_target;
 
-// What the crate's own random schedules run.
+// The names of the crate's own random schedules.
 #[path = "../../src/lock_table/tests/names.rs"]
 mod names;
 #[path = "../../src/lock_table/tests/oracle.rs"]

@@ -1,6 +1,6 @@
 //! Any sequence of operations on a queue, through its public interface: no panic, no hang, each
-//! group's order, exact limits, nothing lost or delivered twice, in the end nothing left; and at
-//! every step what the oracle of `tests/mutex_queue` does.
+//! group's order, exact limits, nothing lost or delivered twice, nothing left at the end; and each
+//! step agrees with the oracle of `tests/support/mutex_queue`.
 #![no_main]
 
 #[path = "../../tests/support/mutex_queue/mod.rs"]

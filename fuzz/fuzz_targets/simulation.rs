@@ -1,5 +1,5 @@
-//! Any sequence of operations on a simulation: no panic, no idle reader beside
-//! work that could start, and an end to everything that nothing blocks.
+//! Any sequence of operations on a simulation: no panic, no reader idle while
+//! work could start, and an end to everything that nothing blocks.
 #![no_main]
 
 use std::time::Duration;
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// Once time stands still, what waits is blocked by more than a reader.
+    /// When time stands still, waiting work is blocked by more than the lack of a reader.
     fn nothing_idles(&self) {
         let status = self.sim.status();
         assert!(status.running.is_empty());

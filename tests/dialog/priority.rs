@@ -1,5 +1,5 @@
-//! SEMANTICS 1E on dialogs: bumps in-band, and each fault of the original removed. The figures
-//! E.1, E.2, E.5 and E.6 are those of the example, in `priority_service_cli`.
+//! SEMANTICS 1E on dialogs: bumps in-band, and each fault of the original removed. The figures E.1,
+//! E.2, E.5 and E.6 are those of the example, in `priority_service_cli`.
 
 use crate::queue_support;
 
@@ -62,7 +62,7 @@ fn number(received: &Received<u8>) -> u8 {
     }
 }
 
-/// All that waits, in the order of service.
+/// All waiting requests, in the order of service.
 fn serve(queue: &Queue<Received<u8>>) -> Vec<u8> {
     let next = || take(queue).map(|delivery| (number(&delivery), delivery.complete()).0);
     std::iter::from_fn(next).collect()
@@ -83,7 +83,7 @@ fn fault_two_readers_never_select_the_same_top_entry() {
             let readers = [scope.spawn(take_one), scope.spawn(take_one)];
             readers.map(|reader| reader.join().unwrap())
         });
-        // The loser takes the next one, not work without priority.
+        // The loser takes the next one, not unprioritised work.
         assert_eq!(BTreeSet::from(taken), BTreeSet::from([80, 90]));
         assert_eq!(serve(&service.back), [0; 4]);
         drop(_dialogs);
@@ -109,7 +109,7 @@ fn fault_a_waiting_reader_is_woken_by_what_is_bumped() {
     assert!(poll(&mut receive, &waker).is_ready());
 }
 
-/// A reader that sleeps because the lane is full is woken for what was bumped meanwhile.
+/// A reader that sleeps because the lane is full is woken for a group that was bumped meanwhile.
 #[test]
 fn fault_a_reader_that_waits_for_room_gets_what_was_bumped_meanwhile() {
     let service = Service::new(Bypass::default());
@@ -140,12 +140,12 @@ fn fault_a_bumped_but_locked_group_stalls_no_reader() {
     let delivery = live.next().unwrap().detach();
     locked.send(255).unwrap();
     service.bump(&locked, 255);
-    // The other reader goes past it.
+    // The other reader passes it.
     let other = take(&service.back).unwrap();
     assert_eq!(number(&other), 0);
     assert!(take(&service.back).is_none());
     other.complete();
-    // The lock gone, it is first.
+    // Without the lock, it is first.
     let _more = [service.ask(0), service.ask(200)];
     delivery.complete();
     drop(live);
@@ -175,7 +175,7 @@ fn fault_a_bump_for_a_group_with_nothing_in_it_is_not_lost() {
     let _others = [service.ask(0), service.ask(0)];
     dialog.send(1).unwrap();
     assert_eq!(serve(&service.back), [1, 0, 0]);
-    // It waits with its group, and dies with it.
+    // The bump waits with its group, and ends with it.
     service.bump(&dialog, 9);
     let group = dialog.peer_group();
     drop(dialog);
@@ -195,21 +195,21 @@ fn fault_no_bump_is_left_after_service() {
         let first = take(&service.back).unwrap();
         assert_eq!(number(&first), 200);
         if fails {
-            // Also a turn that fails uses it up.
+            // A turn that fails uses the bump up, too.
             first.give_back();
         } else {
             first.complete();
             dialog.send(200).unwrap();
         }
-        // A bump that is left would put it before this one.
+        // A leftover bump would put it before this one.
         let _other = service.ask(1);
         let _younger = service.ask(0);
         assert_eq!(serve(&service.back), [1, 200, 0]);
     }
 }
 
-/// E.4, and an error: all that waits in the chosen group is handled before the reader moves on,
-/// and the error goes ahead within its group only.
+/// E.4, and an error: all waiting messages of the chosen group are handled before the reader moves
+/// on, and the error goes ahead within its group only.
 #[test]
 fn e4_the_answers_go_back_on_the_dialogs_that_asked() {
     let service = Service::new(Bypass::default());

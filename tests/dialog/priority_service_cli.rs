@@ -1,4 +1,4 @@
-//! The example `priority_service` from outside: the built program, all that it prints, and its exit
+//! The example `priority_service` from outside: the built program, all its output, and its exit
 //! code. It checks itself that each request has one fate and that nothing is left behind.
 
 use std::path::Path;
@@ -99,7 +99,7 @@ fn e5_errors_cross_both_ways() {
     assert!(text.ends_with(NOTHING_LEFT), "{text}");
 }
 
-/// Clients that hang up by the timers of their dialogs. What is answered in the very second is not.
+/// Clients hang up by the timers of their dialogs. An answer in that very second comes too late.
 #[test]
 fn patience_runs_out() {
     let text = printed(&["--requests", "6", "--patience", "4", "--second-after", "0"]);
@@ -109,7 +109,7 @@ fn patience_runs_out() {
         "{text}"
     );
     let text = printed(&["--requests", "6", "--patience", "3", "--readers", "1"]);
-    // 1 was begun, and is finished for nobody.
+    // 1 was begun, and is finished for no client.
     assert_eq!(numbers(&text, "order of service:"), [0, 1]);
     assert!(
         text.contains("answered: 1 (0)\ngave up: 5 (1 2 3 4 5)\n"),

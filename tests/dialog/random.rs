@@ -1,4 +1,5 @@
-//! Random operations on dialogs, against a model made of lists: the same answers, events and counts.
+//! Random operations on dialogs, compared with a model of lists: the same answers, events and
+//! counts.
 
 mod model;
 mod operations;

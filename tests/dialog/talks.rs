@@ -50,7 +50,7 @@ impl World {
     }
 }
 
-/// What waits, what is in flight, and how many groups there are.
+/// Messages that wait, messages in flight, and the number of groups.
 fn holds(queue: &Queue<Side>) -> (u64, u64, usize) {
     let snapshot = queue.snapshot();
     let groups = snapshot.lanes.iter().map(|lane| lane.groups.len()).sum();
@@ -66,7 +66,7 @@ fn next(queue: &Queue<Side>) -> Option<Side> {
     take(queue).map(Detached::complete)
 }
 
-/// All events that can be had now; each is let go of before the next is taken.
+/// All events that can be received now; each is dropped before the next is taken.
 fn events(queue: &Queue<Side>) -> Vec<Event<&'static str>> {
     std::iter::from_fn(|| Some(next(queue)?.event)).collect()
 }

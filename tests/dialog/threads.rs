@@ -27,7 +27,7 @@ fn holds<M: Send>(queue: &Queue<Received<M>>) -> (u64, u64, usize) {
 
 const NOTHING: (u64, u64, usize) = (0, 0, 0);
 
-/// Runs this in wake.
+/// Runs this function when it is woken.
 struct Calls<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
@@ -64,8 +64,8 @@ fn both_sides_end_at_once() {
     }
 }
 
-/// Each question is answered on its dialog, in its order, whatever the readers do, also if it is
-/// given back once; and when all is said nothing is left.
+/// Each question is answered on its dialog, in its order, whatever the readers do, even if it is
+/// given back once; and when all is done nothing is left.
 #[test]
 fn many_dialogs_and_readers_on_both_sides() {
     const DIALOGS: usize = 40;
@@ -155,7 +155,7 @@ fn sends_against_the_peers_end() {
 
 type Act = fn(&Endpoint<u32>, &Endpoint<u32>, &Dialogs<u32>);
 
-/// All that puts an event into the far side's queue.
+/// All operations that put an event into the far side's queue.
 const ACTS: [Act; 4] = [
     |near, _, _| near.send(1).unwrap(),
     |near, _, _| near.end().unwrap(),
@@ -242,7 +242,7 @@ fn messages_that_are_dropped_may_call_their_dialog_or_panic() {
     }
 }
 
-/// A reader that sleeps is woken by each kind of event.
+/// Each kind of event wakes a sleeping reader.
 #[test]
 fn every_event_wakes_a_reader() {
     let ((_near, near_lane), (far, far_lane)): (Side<u32>, Side<u32>) = (plain(), plain());
@@ -260,7 +260,7 @@ fn every_event_wakes_a_reader() {
     }
 }
 
-/// A queue that is dropped while the peer ends, sends and rings: no side is left open.
+/// A queue that is dropped while the peer ends, sends and rings: no side stays open.
 #[test]
 fn a_queue_dropped_at_once_with_the_end() {
     for round in 0..500 {

@@ -1,5 +1,5 @@
 //! The example `agents` from outside: the built program and its exit code. It checks itself that
-//! each job is done exactly once and that no limit is exceeded; here it is run with its crash.
+//! each job is done exactly once and that no limit is exceeded; here it runs with its crash.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Those that wait for a job to be dead.
+//! Waits for dead jobs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,7 +36,7 @@ fn each_dead_job_is_told_of_once() {
     let die = || assert!(queue.try_claim(1).remove(0).fail().unwrap());
     let bell = Arc::new(Bell::default());
     let mut waits = [(); 3].map(|()| queue.next_dead());
-    // One before anybody waits, and one that is taken out before anybody is told.
+    // One dies before any wait, and one is taken out before a wait is told.
     let [first, gone] = [push(1), push(2)];
     die();
     die();
@@ -48,12 +48,12 @@ fn each_dead_job_is_told_of_once() {
     let second = push(3);
     die();
     assert_eq!(bell.rings(), 1);
-    // One that was woken and gives up passes it on.
+    // A woken wait that gives up passes the report on.
     let [_, woken, mut last] = waits;
     drop(woken);
     assert_eq!(bell.rings(), 2);
     assert_eq!(bell.poll(&mut last), Poll::Ready(Ok(second)));
-    // Dead again, it is told of again.
+    // Dead again, the job is reported again.
     queue.requeue(first).unwrap();
     die();
     assert_eq!(queue.next_dead().wait(), Ok(first));

@@ -23,7 +23,7 @@ fn numbers(claims: &Claims<'_>) -> Vec<u32> {
     claims.iter().map(|claim| **claim).collect()
 }
 
-/// Claims `n` and says which they are.
+/// Claims `n` jobs and returns their numbers.
 fn claim(queue: &Queue, n: usize) -> (Claims<'_>, Vec<u32>) {
     let claims = queue.try_claim(n);
     let numbers = numbers(&claims);

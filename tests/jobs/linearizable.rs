@@ -1,5 +1,5 @@
-//! Histories of a job queue under real threads, against its rules told in plain words: the first jobs
-//! by key whose group has room, all of them up to N, each back at its place when it is given back.
+//! Histories of a job queue under real threads, compared with its rules in their plainest form: the
+//! first jobs by key whose group has room, up to N; a job that is given back returns to its place.
 
 use crate::histories;
 
@@ -21,7 +21,7 @@ fn limit(group: u32) -> u32 {
 #[derive(Clone, Debug)]
 enum Operation {
     Push(u32),
-    /// Asked for so many, got these.
+    /// Asked for up to this many, got these.
     Claim(usize, Vec<u32>),
     Complete(u32),
     GiveBack(u32),
@@ -125,25 +125,25 @@ fn histories_of_a_pusher_and_two_agents() {
     }
 }
 
-/// The check rejects what must not be.
+/// The check rejects wrong histories.
 #[test]
 fn wrong_histories_are_rejected() {
     use Operation::{Claim, Complete, GiveBack, Push};
     let both = [(0, Push(0)), (0, Push(3)), (0, Push(5))];
     let wrong: [&[(usize, Operation)]; 6] = [
-        // Not the first by key.
+        // Not the first job by key.
         &[(1, Claim(1, vec![3]))],
         // More of a group than its limit.
         &[(1, Claim(1, vec![0])), (2, Claim(1, vec![3]))],
         // Short, while another group's job may run behind a blocked one.
         &[(1, Claim(3, vec![0]))],
-        // A job twice.
+        // A job is claimed twice.
         &[
             (1, Claim(1, vec![0])),
             (1, Complete(0)),
             (2, Claim(1, vec![0])),
         ],
-        // One that was given back is passed over.
+        // A job that was given back is passed over.
         &[
             (1, Claim(1, vec![0])),
             (1, GiveBack(0)),

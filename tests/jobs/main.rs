@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use conversant::job_queue::{Claim, Counts};
 
-/// The claims, with a lease until then.
+/// The claims, with a lease until this time.
 fn until<K, J: Clone>(mut claims: Vec<Claim<'_, K, J>>, then: Duration) -> Vec<Claim<'_, K, J>> {
     for claim in &mut claims {
         claim.extend(then).unwrap();
@@ -32,7 +32,7 @@ fn until<K, J: Clone>(mut claims: Vec<Claim<'_, K, J>>, then: Duration) -> Vec<C
     claims
 }
 
-/// All but what counts from the beginning on.
+/// The counts without those that count from the beginning on.
 fn of_now(mut counts: Counts) -> Counts {
     (counts.pushed, counts.completed, counts.removed) = (0, 0, 0);
     (counts.returned, counts.dropped) = (0, 0);

@@ -1,5 +1,5 @@
-//! The user's code where it may run: an `Ord` that panics at every possible comparison, drops that
-//! panic or call the queue, wakers that panic, waits that are dropped.
+//! User code in every place where it runs: an `Ord` that panics at every possible comparison, drops
+//! that panic or call the queue, wakers that panic, waits that are dropped.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -61,7 +61,7 @@ fn stage() -> Fusing {
     queue
 }
 
-/// Claims and completes all there is, by one: the order.
+/// Claims and completes all jobs one by one; returns their order.
 fn drain(queue: &Fusing) -> Vec<u32> {
     std::iter::from_fn(|| {
         let claim = queue.try_claim(1).pop()?;
@@ -170,7 +170,7 @@ fn a_drop_may_call_the_queue_and_may_panic() {
     for _ in 0..2 {
         let panics = queue.try_claim(1).remove(0);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(panics.complete()))).is_err());
-        // It is done all the same, and its group goes on.
+        // The job is completed all the same, and its group goes on.
         queue.try_claim(1).remove(0).complete().unwrap();
     }
     assert_eq!((queue.counts().ready, queue.counts().claimed), (0, 0));

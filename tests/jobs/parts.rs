@@ -1,5 +1,5 @@
-//! Tenants and groups by handle, and what is done to jobs from outside: due times, replacing,
-//! unique names, lists. One thread, no clock.
+//! Tenants and groups by handle, and operations on jobs from outside: due times, replacing, unique
+//! names, lists. One thread, no clock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ fn jobs(taken: Vec<Taken<u32, u32>>) -> Vec<u32> {
     taken.into_iter().map(|taken| taken.job).collect()
 }
 
-/// Key and job 1 and 2 in group "a", 3 ungrouped, 4 and 5 in group "b" of "shop"; 6 of nobody.
+/// 1 and 2 in group "a", 3 ungrouped, 4 and 5 in group "b", all of "shop"; 6 of no tenant.
 fn six() -> Queue {
     let queue = JobQueue::builder().group_limit(2).build().unwrap();
     let shop = queue.tenant("shop");
@@ -52,7 +52,7 @@ fn by_name_and_by_handle_is_the_same() {
     let known = |scope: &Scope| jobs(queue.drain(scope));
     assert_eq!(known(&Scope::group_of("shop", "a")), [2, 1]);
     let shop = queue.tenant("shop");
-    // Also by the handle of a group beside it.
+    // Also by the handle of another group of the tenant.
     assert_eq!(known(&shop.group("a").group("b").scope()), [4, 5]);
     assert_eq!(known(&shop.scope()), [3]);
     assert_eq!(known(&Scope::tenant("nobody")), []);
@@ -143,7 +143,7 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     drop(queue.try_claim(9));
     mail.push(3, 3).unwrap();
     assert_eq!(times(), [1, 1, 1]);
-    // Another had its job: it waits on, and hears of the next.
+    // Another claim took its job: it waits on, and is told of the next.
     mail.try_claim(1).remove(0).complete().unwrap();
     assert!(poll(&mut of_mail, &woken[2]).is_pending());
     mail.push(4, 4).unwrap();
@@ -211,7 +211,7 @@ fn a_job_is_replaced_in_its_place_unless_it_is_claimed() {
 #[test]
 fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
     let queue = six();
-    // Of one that is claimed the queue has nothing to show.
+    // The queue cannot show a claimed job.
     let listed = |scope: &Scope| -> Vec<u32> {
         let ids = queue.list(scope).into_iter();
         ids.map(|id| queue.get(id).unwrap_or_default()).collect()
@@ -255,10 +255,10 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
         (refused.content, refused.reason),
         (vec![(4, 44), (5, 55)], PushReason::Stale)
     );
-    // Whatever else it says.
+    // Whatever else the place says.
     let dated = queue.push(7, 77, outlived.due(Duration::ZERO)).unwrap_err();
     assert_eq!(dated.reason, PushReason::Stale);
-    // With a name said it is no place by handle any more.
+    // With a name the place is not one by handle any more.
     let id = queue.push(6, 66, named.group("c")).unwrap();
     assert_eq!(queue.list(&Scope::group("c")), [id]);
 }
@@ -284,8 +284,8 @@ fn a_wait_for_a_part_that_is_forgotten_asks_for_nothing() {
     }
 }
 
-/// Wakes go out a few at a time, with the lock free in between: what is left is not forgotten,
-/// of one part or of all.
+/// Wake-ups are sent a few at a time, without the lock in between: the rest is not forgotten, of
+/// one part or of all.
 #[test]
 fn more_than_a_batch_of_wakes_reaches_all() {
     const MANY: u32 = 100;

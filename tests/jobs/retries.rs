@@ -119,7 +119,7 @@ fn a_claim_that_is_dropped_is_counted_apart_from_one_given_back() {
         panic!("the handler panics");
     });
     assert!(panicked.is_err());
-    // One whose lease has run out gave its job back before.
+    // A claim whose lease has run out gave its job back before.
     let mut claims = crate::until(queue.try_claim(1), at(1));
     queue.advance(at(2));
     claims.clear();
@@ -128,8 +128,8 @@ fn a_claim_that_is_dropped_is_counted_apart_from_one_given_back() {
     assert_eq!(queue.counts().dropped, 1);
 }
 
-/// Without a lease a claim has the job by value; with one, the job is shared by all who
-/// show it, and whoever completes it has a clone if it is still shown.
+/// Without a lease a claim has the job by value. With one, all that show the job share it, and the
+/// completing caller gets a clone if the job is still shown.
 #[test]
 fn a_job_is_cloned_only_if_it_is_shown_elsewhere() {
     #[derive(Debug, PartialEq)]

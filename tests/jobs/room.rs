@@ -56,7 +56,7 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
     assert_eq!(queue.available_permits(), Some(4));
 }
 
-/// As a limit of 0 is a pause.
+/// Like a limit of 0, a pause.
 #[test]
 fn a_capacity_of_0_lets_nothing_in() {
     let (queue, _) = full(0);
@@ -121,7 +121,7 @@ impl Wake for Woken {
     }
 }
 
-/// Polls, and says how often it had been woken before.
+/// Polls, and returns how often it had been woken before.
 fn poll<F: Future + Unpin>(wait: &mut F, woken: &Arc<Woken>) -> (usize, Poll<F::Output>) {
     let waker = Waker::from(woken.clone());
     let times = woken.0.load(Memory::Relaxed);
@@ -149,7 +149,7 @@ fn those_who_wait_are_served_in_their_order() {
     let [first, mut second, third] = waits;
     queue.try_claim(1).remove(0).complete().unwrap();
     assert_eq!(refused(&queue), PushReason::Full, "the room is promised");
-    // It had been told, and leaves: the next has its room.
+    // It had been notified, and leaves: the next has its room.
     assert_eq!(first.into_message(), Some((1, 1)));
     let (times, pushed) = poll(&mut second, &woken[1]);
     let Poll::Ready(Ok(id)) = pushed else {
@@ -250,8 +250,8 @@ fn a_comparison_that_panics_leaves_its_room() {
     pushed().unwrap();
 }
 
-/// Whoever is refused for its name, of many too or where it would wait, has no room that
-/// another is refused for.
+/// A push that is refused for its name, also in a `push_all` or where it would wait, takes no room
+/// for whose lack another push is refused.
 #[test]
 fn a_push_that_is_refused_takes_no_room() {
     for places in [1, 2] {
@@ -295,7 +295,7 @@ fn who_is_refused_for_a_name_waits_for_no_room() {
     let [one] = woken();
     let (_, polled) = poll(&mut queue.push_wait(3, 3, once()), &one);
     assert!(matches!(polled, Poll::Ready(Err(error)) if error.reason == duplicate));
-    // One that takes another's place has its room.
+    // A push that replaces a job has the room of that job.
     let (next, old) = queue.push_replacing(4, 4, once()).unwrap();
     assert_eq!(old.map(|old| (old.key, old.job)), Some((1, 1)));
     let full = queue.push_replacing(5, 5, Place::new()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What a queue says of its jobs, and what is done to many claims at once.
+//! What a queue tells about its jobs, and operations on many claims at once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

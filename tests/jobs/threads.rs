@@ -1,5 +1,4 @@
-//! Racing agents on real threads. No sleeps and no times: what must hold, holds in every
-//! interleaving.
+//! Racing agents on real threads. No sleeps and no times: the rules hold in every interleaving.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +17,7 @@ const GROUPS: usize = 8;
 const JOBS: u32 = 600;
 const AGENTS: usize = 3;
 const PRODUCERS: usize = 2;
-/// Of the tenants 0 and 1, to which even and odd groups belong.
+/// The limit of tenants 0 and 1, to which even and odd groups belong.
 const TENANT_LIMIT: u32 = 5;
 const QUEUE_LIMIT: u32 = 7;
 
@@ -44,7 +43,7 @@ fn limit_of(group: usize) -> u32 {
     [1, 1, 2, 3][group % 4]
 }
 
-/// In hand now: by group, by tenant, and all.
+/// Claimed now: by group, by tenant, and in all.
 #[derive(Default)]
 struct InHand {
     groups: [AtomicU32; GROUPS],
@@ -192,7 +191,7 @@ fn racing_agents_keep_limits_order_and_every_job() {
         let mut last = BTreeMap::new();
         for job in done.iter() {
             let before = last.insert(job.producer, job.number);
-            // With more units than one, completions may cross.
+            // With more than one unit, completions may cross.
             assert!(
                 limit_of(group) > 1 || before < Some(job.number),
                 "{before:?} {job:?}"
@@ -202,7 +201,7 @@ fn racing_agents_keep_limits_order_and_every_job() {
     assert_eq!(all, PRODUCERS * JOBS as usize);
 }
 
-/// Some agents die with claims in hand; a clock that anybody moves brings the jobs back.
+/// Some agents die with claims; a clock that any thread advances brings the jobs back.
 #[test]
 fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
     let lease = Duration::from_secs(3);
@@ -230,7 +229,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
                     }
                     for mut claim in queue.try_claim(3) {
                         match random.below(6) {
-                            // It never comes back by itself.
+                            // This claim never comes back by itself.
                             0 => std::mem::forget(claim),
                             1 => _ = claim.extend(Duration::from_secs(now + 5)),
                             _ => {
@@ -249,7 +248,7 @@ fn leases_return_what_dead_agents_held_and_each_job_is_done_once() {
     is_idle(&queue.snapshot());
 }
 
-/// Two claimers that check and count: never more than the limit, at whatever moment.
+/// Two claimers that check and count: never more than the limit, at any moment.
 #[test]
 fn two_claimers_of_one_group_never_exceed_its_limit() {
     for _ in 0..300 {
@@ -274,7 +273,7 @@ fn two_claimers_of_one_group_never_exceed_its_limit() {
     }
 }
 
-/// A push races the last completion, and a close the last claim: nothing is stranded.
+/// A push races the last completion, and a close the last claim: no job is stranded.
 #[test]
 fn what_races_the_last_completion_runs_and_what_races_the_close_is_told() {
     for _ in 0..300 {

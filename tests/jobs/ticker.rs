@@ -1,5 +1,5 @@
-//! Who keeps the time: nothing here calls `advance`. Real clocks, but no test depends on how
-//! long anything takes.
+//! What keeps the time: nothing here calls `advance`. Real clocks, but no test depends on how long
+//! anything takes.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -97,7 +97,7 @@ fn a_lease_counts_from_its_claim_and_runs_out() {
         let origin = Instant::now();
         let _ticker = Ticker::spawn(Arc::clone(&jobs), origin).unwrap();
         let id = jobs.push(1, "job", Place::new()).unwrap();
-        // Nothing is due: the ticker tells no time meanwhile.
+        // Nothing is due: the ticker does not advance the time meanwhile.
         let since = Instant::now();
         while since.elapsed() < SOON {
             thread::yield_now();
@@ -179,7 +179,7 @@ fn the_next_date_is_waited_for_until_it_is_earlier() {
     );
     let later = jobs.push(1, "later", at(10)).unwrap();
     assert_eq!(count.get(), 2);
-    // A date that goes away and comes back is an earlier one again.
+    // A date that is removed and comes back is an earlier date again.
     jobs.remove(later).unwrap();
     jobs.remove(id).unwrap();
     jobs.push(1, "at nine", at(9)).unwrap();
@@ -195,7 +195,7 @@ fn the_next_date_is_waited_for_until_it_is_earlier() {
     assert!(count.is_let_go(), "no waker is kept");
 }
 
-/// A wait for the next date is told when `make` makes one, not before; and is ready then.
+/// A wait for the next date is told when `make` makes one, not before; then it is ready.
 fn tells_of_a_date(timed: &impl Timed, make: impl FnOnce()) {
     let (count, waker) = Count::new();
     let mut cx = Context::from_waker(&waker);
@@ -228,7 +228,7 @@ fn each_product_tells_of_its_first_date() {
     let nobody = |_: Box<dyn FnOnce() + Send>| Ok(());
     let builder = Scheduler::builder().workers(1);
     let scheduler = builder.pool(nobody).build().unwrap();
-    // So it is known that somebody keeps the time.
+    // This tells the scheduler that something keeps the time.
     scheduler.advance(Duration::ZERO);
     let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
     tells_of_a_date(&scheduler, || {
@@ -292,7 +292,7 @@ fn a_future_keeps_the_time_by_any_runtime_s_sleep() {
     let sleeps = sleeps.lock().unwrap();
     let longest: Vec<_> = sleeps.iter().map(|(long, _)| *long).collect();
     assert!(longest[0] > HOUR && longest[0] <= 2 * HOUR && longest[1] <= HOUR);
-    // A sleep that is over makes it look, and sleep again for what is left.
+    // When a sleep is over the ticker looks, and sleeps again for the rest.
     let last = &sleeps.last().unwrap().1;
     last.0.lock().unwrap().0 = true;
     let woken = last.0.lock().unwrap().1.take();
@@ -324,7 +324,7 @@ fn the_next_timer_of_a_dialog_wakes_after_one_that_rang_or_was_cancelled() {
     }
 }
 
-/// Asks for what a runtime of many threads does.
+/// Requires what a multi-threaded runtime requires.
 fn crosses_threads<T: Send>(crosses: T) -> T {
     crosses
 }
@@ -342,7 +342,7 @@ fn a_future_that_keeps_the_time_crosses_threads() {
     drop(crosses_threads(jobs.next_due(None)));
 }
 
-/// Drops a ticker when it is woken, and says so then.
+/// Drops a ticker when it is woken, and reports that.
 struct DropsTicker(Mutex<Option<Ticker>>, Sender<()>);
 
 impl Wake for DropsTicker {
@@ -375,7 +375,7 @@ fn a_ticker_is_dropped_by_what_it_wakes() {
         jobs.push(1, "soon", Place::new().due(origin.elapsed() + SOON))
             .unwrap();
         drops.recv().unwrap();
-        // Its thread ends, and lets go of the jobs.
+        // Its thread ends, and drops its handle of the jobs.
         while Arc::strong_count(&jobs) > 1 {
             thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! Unique names: who has one, from when until when, and what becomes of who asks for it.
+//! Unique names: which job has one, from when until when, and what a push of a taken name gets.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn a_unique_name_is_taken_until_its_job_is_gone() {
     let duplicate = PushReason::Duplicate(id);
     let refused = queue.push(1, 7, once().group("g")).unwrap_err();
     assert_eq!((refused.content, refused.reason), ((1, 7), duplicate));
-    // Of another tenant it is another name.
+    // With another tenant it is another name.
     let other = queue.push(1, 8, Place::new().unique("report")).unwrap();
     let claims = shop.try_claim(1);
     let by_handle = queue.push(1, 9, shop.place().unique("report"));
@@ -56,14 +56,14 @@ fn a_dead_job_has_its_name_no_more() {
     };
     assert_eq!(queue.replace(dead, 2), Err(refused));
     let next = queue.push(2, 2, once()).unwrap();
-    // What the name is for is under way: the old one may not run beside it.
+    // The next job of the name is under way: the old one may not run at the same time.
     assert_eq!(queue.requeue(dead), Err(Refused::Duplicate(next)));
     assert_eq!(queue.dead(), [dead]);
     queue.try_claim(1).remove(0).complete().unwrap();
     queue.requeue(dead).unwrap();
     let again = queue.push(3, 3, once()).unwrap_err();
     assert_eq!(again.reason, PushReason::Duplicate(dead));
-    // A dead one that leaves takes nobody's name with it.
+    // A dead job that leaves takes no other job's name with it.
     queue.try_claim(1).remove(0).fail_for_good().unwrap();
     let last = queue.push(4, 4, once()).unwrap();
     queue.remove(dead).unwrap();
@@ -85,7 +85,7 @@ fn one_that_replaces_is_new_in_all() {
     let mut claims = queue.try_claim(9);
     assert_eq!((claims.len(), *claims[0], claims[0].id()), (1, 2, new));
     assert_eq!(claims[0].group(), Ok(Some("b".into())));
-    // Who has it goes on; when it has come back, it is replaced.
+    // A claimed job goes on; when it has come back, it is replaced.
     let refused = queue.push_replacing(3, 3, once()).unwrap_err();
     assert_eq!(
         (refused.content, refused.reason),
@@ -94,7 +94,7 @@ fn one_that_replaces_is_new_in_all() {
     claims.remove(0).give_back().unwrap();
     let (_, taken) = queue.push_replacing(4, 4, once()).unwrap();
     assert_eq!(taken.map(|taken| taken.attempts), Some(1));
-    // A dead one stays.
+    // A dead job stays.
     queue.try_claim(1).remove(0).fail_for_good().unwrap();
     let (last, none) = queue.push_replacing(5, 5, once()).unwrap();
     assert_eq!((none, queue.dead().len()), (None, 1));

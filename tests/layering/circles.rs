@@ -1,16 +1,16 @@
-//! Inside a folder, too, imports lead one way.
+//! The imports between the files of a folder form no circle either.
 //!
-//! A name that the folder's root takes from a part (`use part::Name;`) is that part's, by whatever
-//! way another part imports it, and so is an alias that the root makes of such a name. What the root
-//! defines otherwise is the root's, which all its parts may use. Not seen: methods, which another
-//! part than their type's may define.
+//! A name that the folder's root imports from a part (`use part::Name;`) belongs to that part, in
+//! whatever way another part imports it, and so does an alias that the root makes of such a name.
+//! Other definitions of the root belong to the root, which all its parts may use. The check does
+//! not see methods, which may be defined in another part than their type.
 
 use super::{Sources, is_test, owner, paths, read_all};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree};
 
-/// Names of a root that are its parts', each with its part.
+/// Names of a root that belong to its parts, each with its part.
 type Names = BTreeMap<String, String>;
 
 /// Names that count as their root's own: docs/house.md says why.
@@ -27,7 +27,7 @@ impl<'a> Visit<'a> for Find<'_> {
     }
 }
 
-/// The names of a folder's root that are its parts'.
+/// The names of a folder's root that belong to its parts.
 fn names_of_parts(folder: &str, sources: &Sources) -> Names {
     let mut names = Names::new();
     let Some(source) = sources.get(&format!("{folder}.rs")) else {
@@ -51,7 +51,7 @@ fn names_of_parts(folder: &str, sources: &Sources) -> Names {
     names
 }
 
-/// Notes the names of an import; `part`: those behind this part of the folder.
+/// Records the names of an import; `part` is the part of the folder that they are imported from.
 fn take(tree: &UseTree, part: Option<&str>, folder: &str, sources: &Sources, names: &mut Names) {
     match (tree, part) {
         (UseTree::Path(path), None) => {
@@ -125,7 +125,7 @@ fn is_part(file: &str) -> bool {
 }
 
 /// The parts that import from one another in a circle, or lead into one.
-/// Those names, as `folder::Name`, count as their root's own.
+/// Names in `exceptions`, as `folder::Name`, count as their root's own.
 pub(crate) fn check(sources: &Sources, exceptions: &[&str]) -> Vec<String> {
     let mut names: BTreeMap<&str, Names> = BTreeMap::new();
     let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -139,7 +139,7 @@ pub(crate) fn check(sources: &Sources, exceptions: &[&str]) -> Vec<String> {
         });
         left.insert(file, parts(file, source, names, sources));
     }
-    // What imports from nothing that is left is in no circle.
+    // A part that imports from no remaining part is in no circle.
     while let Some(free) = left.iter().find_map(|(&file, parts)| {
         let free = parts.iter().all(|part| !left.contains_key(part.as_str()));
         free.then_some(file)

@@ -1,10 +1,11 @@
-//! The house rules, enforced: a file imports only from lower floors or from files above it in its own
-//! list, and the parts of a folder in no circle; only `sync.rs` names the primitives that a model
-//! replaces; files and functions stay short; the table in `docs/house.md` names every file, and
-//! `tests/README.md` no test that is not there.
+//! The house rules, enforced: a file imports only from lower floors or from files above it in its
+//! own list, and the parts of a folder form no circle; only `sync.rs` names the primitives that a
+//! model replaces; files and functions stay short; the table in `docs/house.md` names every file;
+//! and `tests/README.md` names only tests that exist.
 //!
-//! Paths are read from tokens, so that comments, strings and docs never count and the arguments of
-//! macros do. Not seen: names that a macro glues together, and functions that a `macro_rules!` makes.
+//! Paths are read from tokens, so comments, strings and docs never count and the arguments of
+//! macros do. The checks do not see names that a macro glues together, and functions that a
+//! `macro_rules!` makes.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::path::Path;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// From the lowest floor up; within a floor, each may use those before it.
+/// From the lowest floor up; within a floor, each file may use those before it.
 const FLOORS: &[&[&str]] = &[
     &["sync", "shown", "error", "limit", "slab"],
     &[
@@ -38,7 +39,7 @@ struct Named {
     segments: Vec<String>,
 }
 
-/// The file of the table that this one is, or is a part of: `queue/turn.rs` belongs to `queue`.
+/// The file of the table to which this file belongs: `queue/turn.rs` belongs to `queue`.
 fn owner(file: &str) -> &str {
     file.split('/')
         .next()
@@ -69,8 +70,8 @@ fn position(owner: &str) -> Option<(usize, usize)> {
         .find_map(|(floor, names)| Some((floor, at(names)?)))
 }
 
-/// All paths outside of attributes and of items under `cfg(test)`, for a file that is so many modules
-/// deep: where `super` leads to the root, `crate` stands instead.
+/// All paths outside of attributes and of items under `cfg(test)`, for a file that is `depth`
+/// modules deep: where `super` leads to the root, `crate` replaces it.
 fn paths(source: &str, depth: usize) -> Vec<Named> {
     let tokens: TokenStream = source.parse().expect("the file is Rust");
     let mut found = Vec::new();
@@ -123,7 +124,7 @@ fn scan(tokens: TokenStream, depth: usize, found: &mut Vec<Named>) {
     }
 }
 
-/// Reads the path that starts here, and if it ends in braces all that they hold; returns its end.
+/// Reads the path that starts here, with all that its final braces hold; returns its end.
 fn path(
     tokens: &[TokenTree],
     mut at: usize,
@@ -147,7 +148,7 @@ fn path(
                 }
                 return at + 1;
             }
-            // Generic arguments: the path is over, they are read as paths of their own.
+            // Generic arguments: the path is over; they are read as paths of their own.
             _ => break,
         }
         at += 1;
@@ -185,7 +186,7 @@ fn is_punct(token: Option<&TokenTree>, char: char) -> bool {
     matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == char)
 }
 
-/// `[cfg(..)]` that asks for `test`, not for `not(test)`.
+/// `[cfg(..)]` with `test`, but not with `not(test)`.
 fn is_cfg_test(attribute: &TokenTree) -> bool {
     fn asks(tokens: TokenStream) -> bool {
         let mut negated = false;
@@ -205,7 +206,7 @@ fn is_cfg_test(attribute: &TokenTree) -> bool {
     matches!(tokens.next(), Some(TokenTree::Ident(name)) if name == "cfg") && asks(tokens.collect())
 }
 
-/// Past the item, field or statement that starts here.
+/// The index after the item, field or statement that starts here.
 fn end_of_item(tokens: &[TokenTree], from: usize) -> usize {
     let (mut angles, mut arrow) = (0, false);
     for (at, token) in tokens.iter().enumerate().skip(from) {

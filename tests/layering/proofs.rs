@@ -1,4 +1,4 @@
-//! Each check finds what it is there for, and passes what looks like it.
+//! Each check finds what it must find, and passes what only resembles it.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What `tests/README.md` and `docs/verification.md` name, exists, and each guarantee
-//! of the README has its row there.
+//! Every test that `tests/README.md` and `docs/verification.md` name exists, and each guarantee of
+//! the README has its row there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 
 use super::{Sources, read};
 
-/// Functions, modules, folders, and files without their ends.
+/// Functions, modules, folders, and files without their extensions.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
@@ -22,7 +22,7 @@ impl Names {
         }
     }
 
-    /// Whether it has one like this: the last part of a path, perhaps with `*`s.
+    /// Whether a name like this exists: the last part of a path, perhaps with `*`s.
     fn has(&self, name: &str) -> bool {
         let last = name
             .trim_end_matches(':')
@@ -31,7 +31,7 @@ impl Names {
             .expect("never empty");
         let last = last.trim_end_matches(".rs");
         let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
-        // Something else than a test.
+        // It is not the name of a test.
         !last.chars().all(plain) || self.0.iter().any(|there| is_like(there, last))
     }
 }
@@ -56,7 +56,7 @@ impl<'ast> Visit<'ast> for Names {
         visit::visit_item_mod(self, item);
     }
 
-    /// Tests that a macro of ours makes.
+    /// Tests that a macro of this crate makes.
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         for tree in call.tokens.clone() {
             if let proc_macro2::TokenTree::Ident(word) = tree {
@@ -67,7 +67,7 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// The spans of code in the last column of a row.
+/// The code spans in the last column of a row.
 fn named(row: &str) -> impl Iterator<Item = &str> {
     let row = row.trim_end().trim_end_matches('|');
     let (_, last) = row.rsplit_once('|').unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn text(file: &str) -> String {
     fs::read_to_string(path).expect("there")
 }
 
-/// The rows of the table below a heading, without its two lines on top.
+/// The rows of the table below a heading, without the two header lines.
 fn rows<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
     let (_, below) = text.split_once(heading).expect("the heading is there");
     let lines = below.lines().skip_while(|line| !line.starts_with('|'));

@@ -1,5 +1,5 @@
-//! A waker whose clone and drop run code: no clone is dropped under a lock, not
-//! even one that a second poll did not need.
+//! A waker whose clone and drop run code: no clone is dropped under a lock, not even one that a
+//! second poll did not need.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -41,13 +41,13 @@ const VTABLE: RawWakerVTable = RawWakerVTable::new(
     |_| run(Act::Drop),
 );
 
-/// All wakers made of it run the hook of their thread.
+/// A waker whose clones and drops run the hook of their thread.
 fn hooked() -> Waker {
     // SAFETY: no function of the table looks at the pointer.
     unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) }
 }
 
-/// Polls with such a waker, and this hook; how often a waker was dropped.
+/// Polls with such a waker and this hook; returns how often a waker was dropped.
 fn poll<F: Future + Unpin>(wait: &mut F, hook: impl Fn(Act) + 'static) -> (Poll<F::Output>, usize) {
     let drops = Rc::new(std::cell::Cell::new(0));
     let counted = drops.clone();
@@ -63,7 +63,7 @@ fn poll<F: Future + Unpin>(wait: &mut F, hook: impl Fn(Act) + 'static) -> (Poll<
 
 #[test]
 fn of_an_intent_lock() {
-    // Of the test alone, and for ever: a hook borrows nothing.
+    // It belongs to this test alone and is never freed: a hook borrows nothing.
     let lock: &'static IntentLock = Box::leak(Box::new(IntentLock::new()));
     let held = lock.lock(Mode::X).wait();
     let mut wait = lock.lock(Mode::X);
@@ -73,7 +73,7 @@ fn of_an_intent_lock() {
         }
     };
     assert!(poll(&mut wait, look).0.is_pending());
-    // Not told: it finds the lock free, and leaves a waker in line.
+    // Not notified: it finds the lock free, and leaves a queued waker.
     let (again, drops) = poll(&mut wait, look);
     assert!(again.is_pending() && drops == 1);
     drop(held);
@@ -108,8 +108,7 @@ impl Resource for Name {
     }
 }
 
-/// The table is closed while the waker is cloned, so that the wait has ended and
-/// needs none.
+/// The table is closed while the waker is cloned, so the wait has ended and needs no waker.
 #[test]
 fn of_a_lock_table() {
     let locks: &'static LockTable<Name> = Box::leak(Box::new(LockTable::new()));
@@ -122,6 +121,6 @@ fn of_a_lock_table() {
         Act::Drop => drop(locks.snapshot()),
     });
     assert!(matches!(closed, Poll::Ready(Err(LockError::Closed))));
-    // One was woken, the other not needed.
+    // One waker was woken, the other was not needed.
     assert_eq!(drops, 2);
 }

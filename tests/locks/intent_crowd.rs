@@ -1,5 +1,5 @@
-//! So many wait for one lock that a step for each of them, at each of theirs, would not
-//! end: 100,000 are 10^10 such steps.
+//! 100,000 wait for one lock: if each of them cost a step for each other waiter, the 10^10 steps
+//! would not end.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,8 +10,8 @@ use conversant::modes::Mode;
 
 const CROWD: usize = 100_000;
 
-/// They come, every second one leaves, and the others have the lock, one after the
-/// other or all at once.
+/// They come, every second one leaves, and the others are granted the lock, one after the other or
+/// all at once.
 fn come_and_go(ask: Mode) {
     let lock = IntentLock::new();
     let mut cx = Context::from_waker(Waker::noop());
@@ -46,7 +46,7 @@ fn for_s() {
     come_and_go(Mode::S);
 }
 
-/// Each looks again and again while what is held keeps them all, also before one X.
+/// Each polls again and again while the held mode blocks all of them, also before one X.
 #[test]
 fn for_s_polled_in_vain() {
     let lock = IntentLock::new();
@@ -62,7 +62,7 @@ fn for_s_polled_in_vain() {
     }
 }
 
-/// The last alone asks for what all others keep, who look in this order.
+/// Only the last asks for X, which all others block; these poll in this order.
 fn before_one_x(first_to_last: bool) {
     let lock = IntentLock::new();
     let mut cx = Context::from_waker(Waker::noop());

@@ -1,11 +1,11 @@
-//! The intent lock under real threads, judged by what was recorded: nobody was granted what stands
-//! against what another held, and nobody was refused without a reason.
+//! The intent lock under real threads, judged by what was recorded: no mode was granted that
+//! conflicts with another held one, and no request was refused without a reason.
 //!
 //! Every thread draws numbers from one clock. Between the number drawn after a grant and the one
-//! drawn before the release the mode was surely held; between the one before the request and the one
-//! after the release it may have been held or waited for. So a clash of two sure spans is a fault of
-//! the lock, whatever the order of things was in between; and a refusal that no such wider span can
-//! account for is one, too.
+//! drawn before the release the mode was surely held. Between the one before the request and the
+//! one after the release it may have been held or waited for. So two conflicting modes whose sure
+//! spans overlap are a fault of the lock, in whatever order things happened in between; and so is a
+//! refusal that overlaps no conflicting wider span.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +38,7 @@ impl History {
         self.refused.extend(other.refused);
     }
 
-    /// How often two held modes that are compatible, or are not, were held together.
+    /// How many pairs of compatible, or of conflicting, modes were held together.
     fn together(&self, compatible: bool) -> usize {
         let mut held = self.held.clone();
         held.sort_by_key(|(_, span)| span.0);
@@ -53,7 +53,7 @@ impl History {
         count
     }
 
-    /// The refusals that nobody else's request accounts for.
+    /// The refusals that no other request explains.
     fn unreasonable(&self) -> usize {
         let accounts = |mode: Mode, span: Span| {
             let mut wanted = self.wanted.iter();
@@ -78,7 +78,7 @@ impl<'a> Record<'a> {
         Self { clock, history }
     }
 
-    /// One total order, and not before what came before on this thread, nor after what comes after.
+    /// In one total order, neither before earlier nor after later actions of this thread.
     fn now(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
@@ -111,7 +111,7 @@ impl Numbers {
     }
 }
 
-/// One request, of some kind, and what comes of it.
+/// One request, of some kind, and what follows from it.
 fn request(lock: &IntentLock, numbers: &mut Numbers, record: &mut Record<'_>) {
     let mode = numbers.mode();
     let asked = record.now();
@@ -137,7 +137,7 @@ fn request(lock: &IntentLock, numbers: &mut Numbers, record: &mut Record<'_>) {
     held(guard, asked, numbers, record);
 }
 
-/// Holds it, in other modes, too, and lets it go.
+/// Holds the lock, sometimes changes the mode, and releases it.
 fn held(
     mut guard: Guard<&IntentLock>,
     mut asked: u64,
@@ -148,7 +148,7 @@ fn held(
         let (mode, next) = (guard.mode(), numbers.mode());
         record.hold(mode, asked, thread::yield_now, || ());
         let asks = record.now();
-        // What it holds it keeps while it waits for more.
+        // It keeps what it holds while it waits for more.
         let from = record.now();
         if mode.covers(next) {
             guard.downgrade(next).expect("it is weaker");
@@ -163,7 +163,7 @@ fn held(
             record.history.wanted.push((wanted, (asks, to)));
             assert_eq!(guard.mode(), if converted { wanted } else { mode });
         }
-        // Until then it had the old mode, for others to be refused for.
+        // Until then it had the old mode, for which others may have been refused.
         let changed = record.now();
         record.history.wanted.push((mode, (asked, changed)));
         asked = asks;
@@ -223,8 +223,8 @@ fn no_pair_that_conflicts_is_ever_granted() {
     }
 }
 
-/// Negative control: a lock that grants everything. Both are surely inside, as each waits there for
-/// the other.
+/// Negative control: a lock that grants everything. Both are surely inside, because each waits
+/// there for the other.
 #[test]
 fn a_lock_that_lets_everybody_in_is_found_out() {
     for (modes, faults) in [
@@ -258,7 +258,7 @@ fn a_lock_that_lets_everybody_in_is_found_out() {
     }
 }
 
-/// Negative control: a refusal beside what is compatible, or after what conflicts had gone.
+/// Negative control: a refusal next to a compatible mode, or after the conflicting mode had gone.
 #[test]
 fn a_refusal_without_a_reason_is_found_out() {
     let refused = vec![(Mode::S, (10, 12))];

@@ -1,5 +1,5 @@
-//! Any wait within an `async` block that owns its handle: `'static`, `Send`, and what is
-//! waited for comes; dropped under way, it leaves nothing.
+//! Any wait in an `async` block that owns its handle: it is `'static` and `Send`, and it completes;
+//! dropped on the way, it leaves nothing behind.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -113,7 +113,7 @@ fn a_turn() {
     assert_eq!(turn.next().map(|one| one.complete()), Some(7));
 }
 
-/// Wakes the thread that blocks.
+/// Wakes the blocked thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

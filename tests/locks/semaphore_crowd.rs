@@ -1,5 +1,5 @@
-//! So many wait for one semaphore that a step for each of them, at each of theirs, would not
-//! end: 100,000 are 10^10 such steps.
+//! 100,000 wait for one semaphore: if each of them cost a step for each other waiter, the 10^10
+//! steps would not end.
 
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
@@ -8,7 +8,7 @@ use conversant::semaphore::Semaphore;
 
 const CROWD: u32 = 100_000;
 
-/// All are told at once, and look from the last on.
+/// All are notified at once, and polled from the last on.
 #[test]
 fn told_and_polled_from_the_last_on() {
     let semaphore = Semaphore::new(CROWD).unwrap();

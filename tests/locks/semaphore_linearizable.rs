@@ -1,4 +1,4 @@
-//! Histories of a semaphore under real threads, against a count.
+//! Histories of a semaphore under real threads, compared with a count.
 
 use crate::histories;
 
@@ -13,18 +13,18 @@ const LIMIT: u32 = 2;
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// Granted so many.
+    /// This many permits were granted.
     Acquire(u32),
-    /// Asked for so many; whether they were granted.
+    /// Asked for this many; whether they were granted.
     Try(u32, bool),
     Release(u32),
     SetLimit(u32),
-    /// Saw so many.
+    /// Read this number of available permits.
     Available(i64),
 }
 
-/// The limit, and what is available: negative in debt. Overtaking is
-/// unbounded, so that a try fails only for want of permits.
+/// The limit, and the available permits: negative in debt. Overtaking is unbounded, so a try fails
+/// only for lack of permits.
 struct Count;
 
 impl Specification for Count {
@@ -100,18 +100,18 @@ fn histories_of_three_threads() {
     }
 }
 
-/// The check rejects what must not be.
+/// The check rejects wrong histories.
 #[test]
 fn wrong_histories_are_rejected() {
     use Operation::{Acquire, Available, Release, SetLimit, Try};
     let wrong: [&[(usize, Operation)]; 5] = [
         // More than there are.
         &[(0, Acquire(2)), (1, Acquire(1))],
-        // Nothing came back.
+        // Not everything came back.
         &[(0, Try(2, true)), (0, Release(1)), (1, Try(2, true))],
-        // A try that failed beside free permits.
+        // A try fails while permits are free.
         &[(0, Acquire(1)), (1, Try(1, false))],
-        // A debt that was not paid first.
+        // A debt is not paid first.
         &[
             (0, Acquire(2)),
             (1, SetLimit(1)),

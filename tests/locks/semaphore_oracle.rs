@@ -1,5 +1,5 @@
-//! The semaphore against a naive one that is a list and a few loops, over random
-//! programs: results, state, line, marks and wakes agree after every step.
+//! The semaphore compared with a naive one that is a list and a few loops, over random programs:
+//! results, state, queue, marks and wake-ups agree after every step.
 
 use crate::semaphore;
 
@@ -122,7 +122,7 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
                 drop(hand);
                 let gone = naive.all.iter().position(|w| w.id == id);
                 let gone = naive.all.remove(gone.expect("it has not looked"));
-                // One that was refused leaves nothing to anybody.
+                // A refused wait leaves nothing to others.
                 if matches!(gone.state, State::In(_)) {
                     naive.serve();
                 }
@@ -199,7 +199,7 @@ fn compare(
     assert_eq!(found, expected);
     let rings: Vec<_> = bells.iter().map(|bell| bell.rings()).collect();
     assert_eq!(rings, naive.rings);
-    // Whoever can go on has been told.
+    // Every waiter that can go on has been notified.
     let mut asked = 0;
     for w in naive.line() {
         asked += i64::from(w.count);

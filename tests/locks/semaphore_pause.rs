@@ -14,7 +14,7 @@ use semaphore::{Hand, assert_idle, line, refusal, semaphore, take, when_waiting}
 
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(3), Bypass::Unbounded];
 
-/// Those that wait keep their places, and their order.
+/// Waiters keep their places, and their order.
 #[test]
 fn who_waits_goes_on_waiting() {
     for bypass in ALL {
@@ -37,7 +37,7 @@ fn who_waits_goes_on_waiting() {
     }
 }
 
-/// Also in one that was made so.
+/// Also in a semaphore made with limit 0.
 #[test]
 fn who_asks_waits_until_it_rises() {
     for bypass in ALL {
@@ -51,7 +51,7 @@ fn who_asks_waits_until_it_rises() {
     }
 }
 
-/// It rises, and not far enough for everybody: those fail, and block nobody.
+/// The limit rises, but not far enough for all: the others fail, and block none.
 #[test]
 fn who_asks_for_more_than_it_rises_to_fails_then() {
     for bypass in ALL {
@@ -65,7 +65,7 @@ fn who_asks_for_more_than_it_rises_to_fails_then() {
     }
 }
 
-/// "`forget` lowers the limit by what is forgotten": to a pause, at last.
+/// "`forget` lowers the limit by what is forgotten": in the end to a pause.
 #[test]
 fn forgotten_down_to_a_pause() {
     let semaphore = semaphore(1, Bypass::default());
@@ -93,7 +93,7 @@ fn a_blocked_thread_sleeps_through_it() {
     assert_idle(&semaphore, 1);
 }
 
-/// Nothing is asked for, so nothing is waited for; and a close ends a pause.
+/// A request for 0 permits does not wait; and a close ends a pause.
 #[test]
 fn none_and_closed() {
     let semaphore = Semaphore::new(0).unwrap();

@@ -20,7 +20,7 @@ fn permits_split_and_merge() {
     drop(none);
     assert_eq!(semaphore.available(), 0);
     drop(all);
-    // Borrowed into owned.
+    // A borrowed permit is merged into an owned one.
     two.merge(take(&semaphore, 3)).unwrap();
     assert_eq!((two.count(), semaphore.available()), (5, 0));
     let other = strict(1);
@@ -49,7 +49,7 @@ fn owned_waits_and_permits_keep_the_semaphore() {
     assert!(weak.upgrade().is_none());
 }
 
-/// What leads to the semaphore may be anything of the user's.
+/// The semaphore may be reached by any pointer type of the user's.
 #[test]
 fn a_permit_keeps_what_leads_to_its_semaphore() {
     struct Pool {
@@ -145,7 +145,7 @@ fn auto_traits() {
     are_shared(&Semaphore::acquire_owned(semaphore.clone(), 1));
 }
 
-/// Held without a permit: out until a permit is made of them, by their own semaphore alone.
+/// Permits held without a guard: they are out until their own semaphore makes a permit of them.
 #[test]
 fn permits_that_are_held_without_one() {
     let (semaphore, other) = (Semaphore::new(3).unwrap(), Semaphore::new(3).unwrap());

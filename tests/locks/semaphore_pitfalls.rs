@@ -1,5 +1,5 @@
-//! PITFALLS "Semaphore": each bug that shipped elsewhere, and what happens here.
-//! Those that need many threads or rounds are in `semaphore_threads`.
+//! PITFALLS "Semaphore": each bug that shipped elsewhere, and what happens here. Tests with many
+//! threads or rounds are in `semaphore_threads`.
 
 use crate::semaphore;
 
@@ -105,7 +105,7 @@ fn growing_pays_the_debt_first() {
     semaphore.set_limit(4).unwrap();
     assert_eq!(semaphore.available(), -1);
     assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
-    // A permit given back pays, too.
+    // A permit that is released pays, too.
     drop(held.split(1));
     assert_eq!(semaphore.available(), 0);
     semaphore.set_limit(5).unwrap();
@@ -148,7 +148,7 @@ fn more_than_the_limit_fails_at_once() {
     assert_eq!(refusal(&semaphore, 3), AcquireError::NoPermits);
 }
 
-/// One thread that gives back and takes again at once, beside one that waits.
+/// One thread releases and acquires at once, again and again, while another waits.
 #[test]
 fn a_loop_of_release_and_acquire_does_not_starve_a_waiter() {
     for most in [0, 1, 7] {
@@ -170,7 +170,7 @@ fn a_loop_of_release_and_acquire_does_not_starve_a_waiter() {
     }
 }
 
-/// Small ones keep coming; there is always one out; the large one waits.
+/// Small requests keep coming, and one is always granted; the large one waits.
 #[test]
 fn a_stream_of_small_ones_does_not_starve_a_large_one() {
     for most in [0, 1, 7] {
@@ -192,9 +192,8 @@ fn a_stream_of_small_ones_does_not_starve_a_large_one() {
     }
 }
 
-/// A waker that does all it can to its semaphore when it is woken and dropped.
-/// With the times that it began and has not come through: its panics go no
-/// further than the semaphore.
+/// A waker that does everything to its semaphore when it is woken and dropped, and counts the calls
+/// that began and did not return: its panics stay within the semaphore.
 struct Reenters(Arc<Semaphore>, Arc<AtomicUsize>);
 
 impl Reenters {
@@ -259,8 +258,8 @@ impl Wake for Panics {
     }
 }
 
-/// A waker that panics stops nobody: who woke it goes on, and everybody else is
-/// woken, however many there are.
+/// A waker that panics stops no other: the caller that woke it goes on, and all others are woken,
+/// however many there are.
 #[test]
 fn a_waker_may_panic() {
     type Act = fn(&Semaphore, semaphore::Borrowed<'_>);
@@ -290,8 +289,8 @@ fn a_waker_may_panic() {
     }
 }
 
-/// Two futures of one task, of which only the later is polled: it waits for ever
-/// behind the first, and the snapshot says for whom, and where that one is from.
+/// Two futures of one task, of which only the later is polled: it waits forever behind the first.
+/// The snapshot names the first, and where that one comes from.
 #[test]
 fn a_waiter_that_is_never_polled_is_named() {
     let semaphore = strict(1);
@@ -304,7 +303,7 @@ fn a_waiter_that_is_never_polled_is_named() {
     assert_eq!(snapshot.waiters[0].state, WaiterState::Granted);
     assert_eq!(snapshot.waiters[0].count, 1);
     assert!(snapshot.waiters[0].made_at.file().ends_with("mod.rs"));
-    // Made outside of the helper, it is this very line.
+    // Made outside of the helper, its location is this line.
     let (mut direct, here) = (semaphore.acquire(1), line!());
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut direct).poll(&mut cx).is_pending());
@@ -314,7 +313,7 @@ fn a_waiter_that_is_never_polled_is_named() {
     assert!(polled.woken().is_ok());
 }
 
-/// It keeps back what it asked for, and nothing else.
+/// It keeps what it asked for from others, and nothing else.
 #[test]
 fn a_waiter_that_is_never_polled_keeps_only_its_own() {
     for bypass in BYPASSES {

@@ -14,8 +14,8 @@ use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take, when_
 
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(3), Bypass::Unbounded];
 
-/// "Waiters are served FIFO": also where a later one would fit and an earlier
-/// one does not, and whoever of them looks first.
+/// "Waiters are served FIFO": also where a later one would fit and an earlier one does not, in
+/// whatever order they look.
 #[test]
 fn first_come_first_served() {
     for bypass in ALL {
@@ -50,7 +50,7 @@ fn a_place_is_kept() {
     let mut second = Hand::waiting(&semaphore, 1);
     drop(held);
     let held = take(&semaphore, 1);
-    // Told, overtaken, and looks in vain.
+    // Notified, overtaken, and polled without success.
     assert!(first.poll().is_pending());
     assert!(second.poll().is_pending());
     drop(held);
@@ -82,7 +82,7 @@ fn all_or_nothing() {
 }
 
 /// "a running thread may take free permits ahead of sleeping waiters, but at most
-/// B times in a row", "`try_` obeys the same rule": and after each grant anew.
+/// B times in a row", "`try_` obeys the same rule": the count begins again after each grant.
 #[test]
 fn overtaken_at_most_b_times_for_each_grant_ahead() {
     for most in [1u32, 2, 5] {
@@ -93,7 +93,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
             for n in 0..most {
                 drop(held.take());
                 assert_eq!(semaphore.snapshot().overtakings, n);
-                // Now by trying, now by waiting.
+                // One way by `try_acquire`, one by `acquire`.
                 held = match n % 2 {
                     0 => Some(take(&semaphore, 1)),
                     _ => match Hand::new(&semaphore, 1).poll() {
@@ -101,7 +101,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
                         Poll::Pending => panic!("it may overtake"),
                     },
                 };
-                // Told, it looks in vain.
+                // Notified, polled without success.
                 assert!(waiter.poll().is_pending());
             }
             drop(held.take());
@@ -115,8 +115,8 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
     }
 }
 
-/// "then takers queue and releases hand over directly": a try at the bound still
-/// takes what nobody in line has a right to.
+/// "then takers queue and releases hand over directly": a try at the bound still takes permits to
+/// which no queued waiter has a right.
 #[test]
 fn at_the_bound_the_rest_is_free() {
     let semaphore = strict(5);
@@ -198,7 +198,7 @@ fn the_limit_is_exact() {
     let semaphore = semaphore(3, Bypass::default());
     let mut held = take(&semaphore, 3);
     let mut waiter = Hand::waiting(&semaphore, 1);
-    // Nobody has two: the debt is two.
+    // No thread holds two: the debt is two.
     semaphore.set_limit(1).unwrap();
     assert_eq!(semaphore.available(), -2);
     drop(held.split(2));
@@ -231,7 +231,7 @@ fn limits_beyond_the_range_are_refused() {
 }
 
 /// "Requests above the limit fail at once, also those already waiting when the
-/// limit falls below them": a thread that is blocked, too.
+/// limit falls below them": a blocked thread, too.
 #[test]
 fn a_blocked_thread_fails_when_the_limit_falls() {
     let semaphore = strict(2);
@@ -246,8 +246,8 @@ fn a_blocked_thread_fails_when_the_limit_falls() {
     assert_idle(&semaphore, 1);
 }
 
-/// "Close is sticky, waiters get a typed error, held permits stay valid": also
-/// those that were handed over and not collected.
+/// "Close is sticky, waiters get a typed error, held permits stay valid": also permits that were
+/// handed over and not collected.
 #[test]
 fn close() {
     let semaphore = strict(2);
@@ -295,7 +295,7 @@ fn a_time_out_of_the_front_serves_the_next() {
         let large = semaphore.acquire(2);
         let large = scope.spawn(|| large.wait_timeout(Duration::from_millis(50)).map(drop));
         when_waiting(&semaphore, 1);
-        // Nothing but the time-out lets it go on.
+        // Only the time-out lets it go on.
         drop(semaphore.acquire(1).wait().unwrap());
         assert_eq!(large.join().unwrap(), Err(TimedOut));
     });
@@ -303,7 +303,7 @@ fn a_time_out_of_the_front_serves_the_next() {
     assert_idle(&semaphore, 2);
 }
 
-/// 0 permits are granted at once, whoever waits and whatever the debt.
+/// 0 permits are granted at once, whatever waits and whatever the debt.
 #[test]
 fn none_are_always_free() {
     let semaphore = strict(1);
@@ -321,8 +321,8 @@ fn none_are_always_free() {
     assert!(semaphore.try_acquire(0).is_ok());
 }
 
-/// A limit moves by steps as it moves to a number: who waits is served or refused,
-/// and a step too far changes nothing.
+/// A limit changes by steps as it changes to a number: waiters are served or refused, and a step
+/// too far changes nothing.
 #[test]
 fn a_limit_in_steps() {
     let semaphore = strict(1);

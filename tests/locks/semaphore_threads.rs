@@ -1,5 +1,5 @@
-//! The semaphore under real threads: conservation, bounded overtaking counted,
-//! races repeated.
+//! The semaphore under real threads: permits are conserved, overtaking is counted and bounded,
+//! races are repeated.
 
 use crate::semaphore;
 
@@ -35,7 +35,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Takes and gives back in every way there is; `inside` never exceeds `most`.
+/// Acquires and releases in every possible way; `inside` never exceeds `most`.
 fn churn(semaphore: &Semaphore, seed: u64, rounds: usize, inside: &AtomicI64, most: i64) {
     let mut numbers = Numbers(seed | 1);
     for _ in 0..rounds {
@@ -187,7 +187,7 @@ fn time_outs_race_grants() {
     assert_idle(&semaphore, 1);
 }
 
-/// The first wait ever races the first release ever.
+/// The very first wait races the very first release.
 #[test]
 fn first_wait_races_first_release() {
     for bypass in [Bypass::AtMost(0), Bypass::default()] {
@@ -208,7 +208,7 @@ fn first_wait_races_first_release() {
     }
 }
 
-/// Waits that are made and dropped again and again leave nobody in line.
+/// Waits that are made and dropped again and again leave no queued waiter.
 #[test]
 fn aborted_waits_leave_nobody_in_line() {
     let semaphore = semaphore(2, Bypass::default());
@@ -227,8 +227,8 @@ fn aborted_waits_leave_nobody_in_line() {
     assert_idle(&semaphore, 2);
 }
 
-/// However many hammer on it: those in line are overtaken at most the bound's
-/// number of times for each grant up to their own.
+/// However many threads acquire: queued waiters are overtaken at most as often as the bound says
+/// for each grant up to their own.
 #[test]
 fn overtaking_is_bounded_by_count() {
     for (most, limit) in [(0, 1), (1, 1), (3, 1), (16, 2), (64, 1)] {
@@ -250,8 +250,8 @@ fn overtaking_is_bounded_by_count() {
             }
             drop(held);
             for (grants, waiter) in (1..).zip(&mut waiters) {
-                // Until it is handed over, which is sure to come.
-                // The bell rings after that, with the lock let go.
+                // Waits until it is handed over, which will surely come.
+                // The bell rings after that, without the lock.
                 let granted = |state| state == WaiterState::Granted;
                 while !granted(semaphore.snapshot().waiters[0].state) || waiter.bell.rings() == 0 {
                     assert!(semaphore.snapshot().overtakings <= most);
@@ -269,7 +269,7 @@ fn overtaking_is_bounded_by_count() {
     }
 }
 
-/// Strict order is seen by threads: each that blocks is served in its turn.
+/// Strict order holds for threads: each that blocks is served in its turn.
 #[test]
 fn blocked_threads_are_served_in_order() {
     let semaphore = semaphore(1, Bypass::AtMost(0));
@@ -290,7 +290,7 @@ fn blocked_threads_are_served_in_order() {
     assert_eq!(order.into_inner().unwrap(), Vec::from_iter(0..8));
 }
 
-/// What is done under a permit is seen under the next.
+/// What a thread does under a permit is visible under the next.
 #[test]
 fn permits_publish() {
     let semaphore = semaphore(1, Bypass::AtMost(4));
@@ -311,7 +311,7 @@ fn permits_publish() {
     assert_idle(&semaphore, 1);
 }
 
-/// Closed in the middle of everything: all come back, and with their permits.
+/// Closed in the middle of everything: all threads come back, and all permits too.
 #[test]
 fn closed_under_way() {
     for round in 0..200 {
@@ -324,7 +324,7 @@ fn closed_under_way() {
                     }
                 });
             }
-            // Each may cost a slice of time beside three that are busy.
+            // Each may cost a time slice next to three busy threads.
             for _ in 0..round % 20 {
                 thread::yield_now();
             }

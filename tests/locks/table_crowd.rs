@@ -1,5 +1,5 @@
-//! So many wait for one resource that a step for each of them, at each of theirs, would not end:
-//! 50,000 are 2.5 * 10^9 such steps.
+//! 50,000 wait for one resource: if each of them cost a step for each other waiter, the 2.5 * 10^9
+//! steps would not end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ impl Resource for Row {
 
 type Waits<'a> = Vec<Wait<Lock<'a, Row>>>;
 
-/// Many owners, each with this mode.
+/// Many owners, each of which holds this mode.
 fn many(table: &LockTable<Row>, held: Option<Mode>) -> Vec<Owner<Row>> {
     let owner = |_| {
         let mut owner = table.owner(0);
@@ -42,14 +42,14 @@ fn poll(wait: &mut Wait<Lock<'_, Row>>) -> bool {
     }
 }
 
-/// All of them in the queue.
+/// All of them queued.
 fn queued(owners: &mut [Owner<Row>], ask: Mode) -> Waits<'_> {
     let mut waits: Waits<'_> = owners.iter_mut().map(|o| o.lock(&Row, ask)).collect();
     assert!(!waits.iter_mut().any(poll));
     waits
 }
 
-/// The first come leave first, beside somebody who holds this.
+/// The first to come leave first, while another owner holds `held`.
 fn leave(held: Mode, ask: Mode) {
     let table = LockTable::new();
     let mut holder = table.owner(0);
@@ -69,7 +69,7 @@ fn writers_leave_from_the_first_on() {
     leave(S, X);
 }
 
-/// A step for half of those who wait, were they looked through from either end.
+/// A scan from either end would take a step for half of the waiters.
 #[test]
 fn they_leave_from_the_middle() {
     let table = LockTable::new();
@@ -92,7 +92,7 @@ fn writers_have_it_one_after_the_other() {
     let mut owners = many(&table, None);
     let waits = queued(&mut owners, X);
     drop(holder);
-    // Who gives up what it was granted and has not looked at gives it to the next.
+    // A wait that gives up a grant that it has not looked at passes it to the next.
     for wait in waits {
         assert_eq!(table.counts().locks.notified, 1);
         drop(wait);
@@ -123,7 +123,7 @@ fn all_are_told_that_it_is_closed() {
     drop(waits);
 }
 
-/// Conversions of those who hold it go ahead of a writer, and stay in the order in which they came.
+/// Conversions of holders go ahead of a writer, and stay in the order in which they came.
 #[test]
 fn conversions_go_ahead_one_behind_the_other() {
     let table = LockTable::new();
@@ -141,7 +141,7 @@ fn conversions_go_ahead_one_behind_the_other() {
     assert!(poll(&mut last));
 }
 
-/// Each lists a few of those in its way, and counts the others.
+/// Each wait lists a few of those in its way, and counts the others.
 #[test]
 fn a_snapshot_counts_who_is_ahead() {
     let table = LockTable::new();

@@ -1,4 +1,4 @@
-//! Histories of a lock table under real threads, against a table of modes.
+//! Histories of a lock table under real threads, compared with a table of modes.
 
 use crate::histories;
 
@@ -33,14 +33,14 @@ enum Operation {
     Try(usize, At, Mode, bool),
     Release(usize, At),
     ReleaseAll(usize),
-    /// Saw this.
+    /// Read this.
     Snapshot(Modes),
-    /// Asked for it, and was made to give up.
+    /// Asked for it, and became a victim.
     Victim,
 }
 
-/// Of owners that never hold the root by name and a leaf at once. `WAITS`: others may wait, so that a
-/// try may fail for one that stands ahead, or for what that one has taken on its way.
+/// For owners that never hold the root by name and a leaf at once. `WAITS`: others may wait, so a
+/// try may fail because of a queued request, or of what that request has been granted on its way.
 struct Table<const WAITS: bool>;
 
 impl<const WAITS: bool> Specification for Table<WAITS> {
@@ -74,7 +74,7 @@ impl<const WAITS: bool> Specification for Table<WAITS> {
     }
 }
 
-/// What a request takes: from the root down.
+/// The locks of a request: from the root down.
 fn taken(at: At, mode: Mode) -> impl Iterator<Item = (usize, Mode)> {
     let root = (at.0 > 0).then_some((0, mode.parent_needs()));
     root.into_iter().chain([(at.0, mode)])
@@ -123,7 +123,7 @@ impl Random {
     }
 }
 
-/// One who asks, now and then for two leaves, and lets go one by one or of all at once.
+/// An owner that asks, sometimes for two leaves, and releases one by one or all at once.
 struct Session {
     me: usize,
     owner: Owner<At>,
@@ -217,7 +217,7 @@ fn histories<const WAITS: bool>() {
     }
 }
 
-/// Each request and each release takes effect at one moment, on the resource and all above it.
+/// Each request and each release takes effect at one moment, on the resource and all its ancestors.
 #[test]
 fn histories_of_those_who_try() {
     histories::<false>();
@@ -228,7 +228,7 @@ fn histories_of_those_who_wait() {
     histories::<true>();
 }
 
-/// The check rejects what must not be.
+/// The check rejects wrong histories.
 #[test]
 fn wrong_histories_are_rejected() {
     use Mode::{Is, Ix, S, X};
@@ -242,13 +242,13 @@ fn wrong_histories_are_rejected() {
         // The intents are missing.
         &[(0, Lock(0, a, X)), (1, Lock(1, root, S))],
         &[(0, Try(0, root, X, true)), (1, Try(1, b, S, true))],
-        // Nobody is in the way.
+        // No other owner is in the way.
         &[(0, Lock(0, a, S)), (1, Try(1, root, S, false))],
         &[(0, Lock(0, a, X)), (1, Try(1, root, Is, false))],
         // One half of a request, or of a release.
         &[(0, Lock(0, a, X)), (1, Snapshot(half))],
         &[(0, Lock(0, a, X)), (0, ReleaseAll(0)), (1, Snapshot(half))],
-        // Given back by one who does not hold it.
+        // Released by an owner that does not hold it.
         &[(0, Lock(0, a, X)), (1, Release(1, a))],
     ];
     for operations in wrong {

@@ -1,5 +1,5 @@
-//! Threads that lock in every order: each request ends, nobody incompatible is ever inside together,
-//! and the table ends empty.
+//! Threads that lock in every order: each request ends, incompatible holders are never inside
+//! together, and the table ends empty.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Who is inside each resource: negative for one X, else how many S.
+/// The holders inside each resource: negative for one X, otherwise the number of S.
 type Inside = Vec<AtomicI64>;
 
 /// A resource, and if it is a root all below it.
@@ -42,7 +42,7 @@ fn below(name: u32) -> impl Iterator<Item = usize> {
         .map(|n| n as usize)
 }
 
-/// What an owner believes to hold is held: X alone, S with none but S.
+/// An owner really holds what it was told that it holds: X alone, S only with S.
 fn enter(inside: &Inside, name: u32, mode: Mode) {
     for one in below(name) {
         if mode == Mode::X {
@@ -151,7 +151,7 @@ fn deadlock_storm() {
     );
 }
 
-/// In one order of depth and hash there is no circle, whatever the order of the lists.
+/// With one order of depth and hash there is no cycle, whatever the order of the lists.
 #[test]
 fn lock_many_alone_never_deadlocks() {
     let locks = LockTable::new();
@@ -176,11 +176,11 @@ fn lock_many_alone_never_deadlocks() {
     assert!(locks.is_empty() && locks.deadlocks().is_empty());
 }
 
-/// A counter under X and nothing else: what one did, the next sees.
+/// A counter protected only by X: each owner sees what the previous one did.
 #[test]
 fn grants_publish_what_was_done_before() {
     struct Cell(std::cell::UnsafeCell<u64>);
-    // SAFETY: in this test the cell is only touched by who holds X on its resource.
+    // SAFETY: in this test only the holder of X on its resource touches the cell.
     unsafe impl Sync for Cell {}
     let locks = LockTable::new();
     let cell = Cell(std::cell::UnsafeCell::new(0));

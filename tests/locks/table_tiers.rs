@@ -1,6 +1,6 @@
-//! The tier protocol on the lock table, to the letter, and the same on the gate, in virtual time:
-//! S on the tier while the task is received in order, then the receive goes on, then IX on the tier
-//! before it, run, release both.
+//! The tier protocol on the lock table, exactly, and the same on the gate, in virtual time: S on
+//! the tier while the task is received in order, then the receive is released, then IX on the tier
+//! before it; then the task runs and releases both.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -90,7 +90,7 @@ fn makespans_and_waves() {
     }
 }
 
-/// S is taken in receive order whatever the readers' delays; let go before S, order is by luck.
+/// S is taken in receive order whatever the readers' delays; released before S, order is by luck.
 #[test]
 fn the_receive_let_go_before_s_breaks_the_order() {
     let tasks = [(100, 50), (200, 50), (100, 50), (200, 50), (300, 50)];
@@ -109,7 +109,7 @@ fn the_receive_let_go_before_s_breaks_the_order() {
     assert!(broken > 0);
 }
 
-/// Fault: gating only on the immediate predecessor. The protocol has it, the gate has not.
+/// Fault: gating only on the immediate predecessor. The protocol has it, the gate does not.
 #[test]
 fn an_empty_tier_between() {
     for (protocol, in_order) in [(Protocol::Locks, false), (Protocol::Gate, true)] {
@@ -120,7 +120,7 @@ fn an_empty_tier_between() {
 }
 
 /// Fault: tier numbers used again in a second batch stalled all receives. The protocol has it: S on
-/// 100 waits for the IX of the tier above, with the receive in its hand. Joining the gate never waits.
+/// 100 waits for the IX of the tier above while it holds the receive. Joining the gate never waits.
 #[test]
 fn tier_numbers_used_again() {
     let tasks = [(200, 50), (100, 10), (100, 10), (200, 10)];
@@ -144,7 +144,7 @@ fn tier_numbers_used_again() {
     assert_eq!(starts, [(1, 0), (2, 50), (3, 50), (4, 60)]);
 }
 
-/// Fault: return codes ignored, so that a deadlock victim ran ungated; and a tier that is its own
+/// Fault: return codes were ignored, so a deadlock victim ran ungated; and a tier that is its own
 /// predecessor hung. Here one of two gives up, is told, and does not run.
 #[test]
 fn a_deadlock_victim_does_not_run() {
@@ -183,8 +183,8 @@ fn a_deadlock_victim_does_not_run() {
     assert!(locks.is_empty());
 }
 
-/// Fault: a crash freed the gate. A task's locks are its owner's, and that is kept by whoever
-/// supervises it.
+/// Fault: a crash freed the gate. The locks of a task belong to its owner, which the task's
+/// supervisor keeps.
 #[test]
 fn a_crash_frees_nothing_while_its_owner_lives() {
     let locks = LockTable::new();
@@ -197,8 +197,8 @@ fn a_crash_frees_nothing_while_its_owner_lives() {
     assert!(second.try_lock(&Tier(100), Ix).is_ok());
 }
 
-/// The example, its tasks without length: it checks itself that no task of a tier begins before the
-/// last of the tier before it has ended.
+/// The example, with tasks of no length: it checks itself that no task of a tier begins before the
+/// last task of the tier before it has ended.
 #[test]
 fn the_example_with_real_threads() {
     for _ in 0..50 {

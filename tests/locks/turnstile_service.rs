@@ -1,5 +1,5 @@
-//! One release serves everybody whom it lets go on, more of them than are woken
-//! at a time: nobody has to wait for those before him to look or to let go.
+//! One release serves every waiter that it lets go on, also more than are woken at a time: no
+//! waiter depends on an earlier one to look or to release.
 
 use crate::semaphore;
 
@@ -29,7 +29,7 @@ fn a_release_of_permits_wakes_all_that_it_lets_go_on() {
         drop(held);
         let rung = waiters.iter().filter(|one| one.bell.rings() == 1);
         assert_eq!(rung.count(), MANY as usize, "{bypass:?}");
-        // One that leaves lets the last one go on.
+        // A waiter that leaves lets the last one go on.
         let mut waiters = waiters;
         drop(waiters.remove(0));
         let permits = waiters.iter_mut().map(|one| one.woken().unwrap());
@@ -50,7 +50,7 @@ fn a_limit_that_rises_and_one_that_leaves_wake_all() {
         drop((waiters, held));
         assert_idle(&semaphore, 2 * MANY);
     }
-    // Behind a large one that keeps everything from them.
+    // Behind a large request that blocks all of them.
     let semaphore = semaphore(MANY, Bypass::AtMost(0));
     let held = take(&semaphore, 1);
     let large = Hand::waiting(&semaphore, MANY);

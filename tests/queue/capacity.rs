@@ -1,4 +1,4 @@
-//! Queues that hold no more than they were told, by key; the rest is in
+//! Queues that never hold more than their capacity, by key; the other tests are in
 //! `queue_suite/capacity.rs`.
 
 use std::task::Waker;
@@ -37,8 +37,7 @@ fn what_is_done_in_its_turn_makes_room() {
     }
 }
 
-/// Of a large capacity each thread keeps some permits at hand; that shows
-/// nowhere but in the cost.
+/// Each thread caches some permits of a large capacity. Apart from the cost nothing shows it.
 #[test]
 fn a_large_one_is_exact_whoever_frees_it() {
     const MOST: usize = 3000;
@@ -70,8 +69,8 @@ fn a_large_one_is_exact_whoever_frees_it() {
     assert_eq!(queue.shutdown().len(), MOST);
 }
 
-/// Senders that wait outrun the readers, who must wake them, at either end of
-/// what is plenty.
+/// Waiting senders outrun the readers, which must wake them, also near the point where the queue
+/// starts and stops caching permits.
 #[test]
 fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     const MOST: u64 = 2048;
@@ -79,8 +78,8 @@ fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
     let capacity = Limit::AtMost(MOST as u32);
     let queue: Queue<u64> = Queue::builder().capacity(capacity).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    // One group: a snapshot looks at one group after the other, so that it could count a place
-    // twice.
+    // One group: a snapshot reads one group after the other, so it could count a place of several
+    // groups twice.
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let readers = [(); 2].map(|()| {
         let queue = queue.clone();

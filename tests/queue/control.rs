@@ -35,7 +35,7 @@ fn a_tag_stays_and_comes_with_each_turn() {
         });
         tags.sort_unstable();
         assert_eq!(tags, [0, 7, u64::MAX]);
-        // A group that is drained gives up what is rare and not in use.
+        // A drained group gives up rare fields that it does not use.
         one.send(2).unwrap();
         assert_eq!(queue.drain(one.group()), Ok(vec![2]));
     }
@@ -93,7 +93,7 @@ fn the_failed_message_comes_out_and_the_others_go_on() {
     take(&queue).unwrap().give_back();
     assert_eq!(queue.take_failed(one.group()), Ok(None));
     take(&queue).unwrap().give_back();
-    // Who looks at it has it.
+    // The reader that peeks at the message holds it.
     let look = queue.try_peek(one.group()).unwrap();
     assert_eq!(queue.take_failed(one.group()), Ok(None));
     assert_eq!(queue.poisoned().len(), 1);
@@ -105,7 +105,7 @@ fn the_failed_message_comes_out_and_the_others_go_on() {
     assert_eq!((bell.rings(), queue.poisoned()), (1, vec![]));
     drop(wait);
     assert_eq!(serve(&queue), [2, 3]);
-    // The only one: the group is idle then.
+    // The only message: the group is idle then.
     one.send(4).unwrap();
     take(&queue).unwrap().give_back();
     take(&queue).unwrap().give_back();
@@ -128,7 +128,7 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
     orders.handle("anna").unwrap().set_limit(0).unwrap();
     assert_eq!((orders.len(), orders.group(&"anna")), (0, None));
     for n in 0..200 {
-        // What is idle goes for these, but not what was changed.
+        // Idle groups are forgotten for these, but not the changed one.
         orders
             .send(Box::leak(n.to_string().into_boxed_str()), n)
             .unwrap();
@@ -160,7 +160,7 @@ fn a_delivery_tells_its_key() {
     assert_eq!(orders.key_of(first.group()), Some("anna"));
     assert_eq!(bills.key_of(first.group()), None);
     let delivery = { first }.next().unwrap().detach();
-    // Those that come later are known as well, and those that go are not.
+    // Groups that come later are known as well, and groups that end are not.
     orders.send("bert", 2).unwrap();
     let mut turn = queue.try_receive().unwrap();
     let bert = turn.group();
@@ -310,7 +310,7 @@ fn a_key_tells_its_capacity() {
     let told = || ["anna", "bert"].map(|key| keyed.handle(key).unwrap().capacity());
     assert_eq!(told(), [5, 5].map(Limit::AtMost));
     keyed.handle("anna").unwrap().set_capacity(0).unwrap();
-    // An idle group that differs is kept.
+    // An idle group with changed settings is kept.
     assert_eq!(keyed.len(), 0);
     assert_eq!(told(), [0, 5].map(Limit::AtMost));
     keyed.send("bert", 1).unwrap();
@@ -325,7 +325,7 @@ fn a_poisoned_key_goes_on_by_key() {
     let group = |key| keyed.group(&key);
     let resume = |key| group(key).map(|group| queue.resume(group).unwrap());
     let take_failed = |key| group(key).map(|group| queue.take_failed(group).unwrap());
-    // Nothing of the key is there.
+    // The key has no group.
     assert_eq!(group("anna"), None);
     for n in 1..=3 {
         keyed.send("anna", n).unwrap();

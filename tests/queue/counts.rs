@@ -1,4 +1,4 @@
-//! What a queue counts, against what its snapshot finds group by group.
+//! The counts of a queue, compared with what its snapshot finds group by group.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use conversant::wait::WaitCounts;
 
 use crate::queue_support::{Bell, Random, conversation, plain, poll, take};
 
-/// All that is counted is what one finds.
+/// Every count agrees with what the snapshot shows.
 fn check(queue: &Queue<u32>) -> Counts {
     let seen = queue.snapshot();
     let counts = queue.counts();
@@ -17,7 +17,7 @@ fn check(queue: &Queue<u32>) -> Counts {
     let groups: Vec<_> = seen.lanes.iter().flat_map(|lane| &lane.groups).collect();
     let why = |why| groups.iter().filter(|group| group.why == why).count();
     assert_eq!(counts.groups, groups.len());
-    // A cap lets fewer begin, and who waits by name keeps its group to itself.
+    // A cap lets fewer begin, and a wait by name keeps its group to itself.
     assert!(counts.eligible <= why(Why::InLine) as u64);
     assert_eq!(counts.poisoned, queue.poisoned().len());
     let outstanding = seen.waiting + seen.in_flight;
@@ -53,7 +53,7 @@ fn turns_and_failures_are_counted() {
     assert_eq!((counts.backing_off, counts.poisoned), (0, 1));
     assert!(queue.resume(bad.group()).unwrap());
     assert_eq!(check(&queue).poisoned, 0);
-    // Claimed by name, or many at once, they count as well.
+    // Turns claimed by name, or many at once, count as well.
     drop(queue.try_receive_from(bad.group()).unwrap());
     good.send(3).unwrap();
     drop(queue.try_receive_many(2).unwrap());
@@ -104,12 +104,12 @@ fn sleepers_are_counted_where_they_sleep() {
     drop(by_name);
     assert_eq!(take(&queue).unwrap().complete(), 1);
     let counts = queue.counts();
-    // The room that came free was given to the first.
+    // The room that became free was given to the first.
     assert_eq!((counts.outstanding, counts.asked), (Some(1), 2));
     assert_eq!((counts.sends.waiting, counts.sends.notified), (1, 1));
 }
 
-/// The sums are those of a model, whatever is done.
+/// The sums agree with a model, whatever is done.
 #[test]
 fn random_operations() {
     for seed in 0..100 {
@@ -170,7 +170,7 @@ fn groups_one_by_one_are_those_of_the_snapshot() {
     let seen = queue.snapshot();
     let one_by_one: Vec<_> = queue.groups().collect();
     assert_eq!(one_by_one, seen.lanes[0].groups);
-    // What is made and what ends meanwhile may be missing; nothing is told twice.
+    // Groups that begin or end meanwhile may be missing; none is reported twice.
     let mut told = queue.groups();
     let first = told.next().unwrap();
     let ended = groups.pop().unwrap().group();

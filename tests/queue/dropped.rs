@@ -1,4 +1,4 @@
-//! A delivery that is dropped where it should have been completed is told of.
+//! A delivery that is dropped where it should have been completed is reported.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn each_way_to_drop_it_is_told_once() {
     drop(detached);
     assert_eq!(*dropped.lock(), [group; 3]);
     assert_eq!(queue.counts().dropped, 3);
-    // All are there still.
+    // All messages are still there.
     let batch: Vec<u32> = turn(&queue).next_batch(9).unwrap().complete().collect();
     assert_eq!(batch, [0, 1, 2, 3]);
 }
@@ -60,7 +60,7 @@ fn what_is_done_or_given_back_is_not() {
     );
     turn(&queue).next().unwrap().complete();
     turn(&queue).next().unwrap().detach().complete();
-    // A turn that is not asked for anything drops nothing of the user's.
+    // A turn from which no message was taken drops no delivery.
     drop(turn(&queue));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut turn = turn(&queue);
@@ -74,7 +74,7 @@ fn what_is_done_or_given_back_is_not() {
     assert_eq!(queue.counts().dropped, 1);
 }
 
-/// A test that arms it finds the handler, and the queue is whole.
+/// The hook may panic: so a test finds the handler that drops, and the queue stays whole.
 #[test]
 fn it_may_panic() {
     let queue = Queue::builder()

@@ -1,4 +1,4 @@
-//! The figures of SEMANTICS 1 that a queue shows, in virtual time, and the queue against the
+//! The figures of SEMANTICS 1 that a queue shows, in virtual time, and the queue compared with the
 //! reference simulator: the same events, one by one, and the fairness bound on every dispatch.
 
 use crate::oracle;
@@ -102,7 +102,7 @@ fn b2_two_readers_and_ten_tasks() {
     }
 }
 
-/// A failing task is not done, and its failure does not break the claim.
+/// A failed task is not done, and its failure does not break the claim.
 #[test]
 fn b_fault_a_failing_task_comes_back() {
     let (queue, lane) = plain();

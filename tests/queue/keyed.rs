@@ -36,7 +36,7 @@ fn one_group_a_key_as_long_as_something_is_outstanding() {
     let mut turn = queue.try_receive().unwrap();
     let delivery = turn.next().unwrap().detach();
     drop(turn);
-    // Nothing waits, one is in flight: the group stays.
+    // Nothing waits, one message is in flight: the group stays.
     orders.send("anna", 2).unwrap();
     assert_eq!(orders.group(&"anna"), Some(group));
     assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
@@ -149,7 +149,7 @@ fn a_dropped_keeper_leaves_its_messages() {
     assert!(queue.snapshot().lanes.is_empty());
 }
 
-/// The same of every hash.
+/// The same hash for every key.
 #[derive(Default)]
 struct Same;
 
@@ -181,7 +181,7 @@ fn keys_of_one_hash_are_told_apart() {
 
 thread_local! {
     pub(crate) static PANICS: Cell<bool> = const { Cell::new(false) };
-    /// The next copy of a key sends by the same key.
+    /// Whether the next clone of a key sends by the same key.
     static SENDS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -215,16 +215,16 @@ fn a_panicking_eq_sends_nothing_and_breaks_nothing() {
     orders.send(Fickle(1), 3).unwrap();
     assert_eq!(orders.handle(Fickle(1)).unwrap().waiting(), 2);
     PANICS.set(true);
-    // Forgetting asks nobody.
+    // Forgetting keys calls no `Eq`.
     assert_eq!(served(&queue), [1, 3]);
     PANICS.set(false);
     assert!(orders.is_empty());
 }
 
-/// Where keys find their keeper.
+/// Where keys find the keyed sender that keeps them.
 type Known = Arc<Mutex<Option<Arc<Keyed<Nosy, u8>>>>>;
 
-/// Calls its keeper when it is dropped. Its `Eq` panics when asked to.
+/// Calls its keyed sender when it is dropped. Its `Eq` panics when asked to.
 struct Nosy {
     name: u8,
     orders: Known,
@@ -278,7 +278,7 @@ impl Drop for Nosy {
     }
 }
 
-/// Keys are dropped under no lock, wherever they are dropped.
+/// Keys are never dropped under a lock.
 #[test]
 fn a_key_may_call_its_keeper_when_it_is_dropped() {
     let queue = Queue::new();
@@ -291,14 +291,14 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
         asked: asked.clone(),
     };
     orders.send(key(), 1).unwrap();
-    // Known already: dropped at once.
+    // The key is known already: this one is dropped at once.
     orders.send(key(), 2).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     orders.send_in(key(), 0, 3).unwrap();
     drop(orders.handle(key()).unwrap());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
     assert_eq!(served(&queue), [1, 2, 3]);
-    // An idle group is kept with its key until somebody counts.
+    // An idle group is kept with its key until `len()` is called.
     assert_eq!(asked.load(Ordering::Relaxed), 3);
     assert!(orders.is_empty());
     assert_eq!(asked.load(Ordering::Relaxed), 4);
@@ -320,7 +320,7 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     *cell.lock().unwrap() = None;
 }
 
-/// Keys that are kept are copied under no lock, and their copies dropped under none.
+/// Keys that are kept are cloned under no lock, and their clones are dropped under none.
 #[test]
 fn a_key_may_call_its_keeper_when_it_is_copied() {
     let queue = Queue::new();
@@ -334,7 +334,7 @@ fn a_key_may_call_its_keeper_when_it_is_copied() {
     };
     let asked = || asked.swap(0, Ordering::Relaxed);
     orders.send(key(1), 1).unwrap();
-    // The one that is kept.
+    // The key that is kept.
     assert_eq!(asked(), 1);
     let turn = queue.try_receive().unwrap();
     let told = orders.key_of(turn.group()).unwrap();
@@ -343,7 +343,7 @@ fn a_key_may_call_its_keeper_when_it_is_copied() {
     assert_eq!(asked(), 1);
     assert_eq!(served(&queue), [1]);
     assert_eq!((orders.len(), asked()), (0, 2));
-    // While its key is copied, another makes its group: this copy is for nothing.
+    // While its key is cloned, another send makes its group: this clone is not needed.
     SENDS.set(true);
     orders.send(key(2), 2).unwrap();
     assert_eq!(served(&queue), [9, 2]);

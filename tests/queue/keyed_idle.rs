@@ -12,7 +12,7 @@ fn keyed(queue: &Queue<u32>) -> Keyed<u32, u32> {
     Keyed::new(queue.lane(1, Limit::Unlimited).expect("the queue is open"))
 }
 
-/// Whoever reads, and however: of keys that are at rest a bounded number is kept.
+/// However messages are received: only a bounded number of idle keys is kept.
 #[test]
 fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
     for waits in [false, true] {
@@ -32,7 +32,7 @@ fn idle_keys_are_forgotten_by_a_receive_that_finds_nothing() {
     }
 }
 
-/// What a burst let the senders keep ends with it.
+/// The idle groups that a burst lets the senders keep are forgotten with its end.
 #[test]
 fn a_burst_raises_the_bound_of_idle_keys_while_it_is_there() {
     let queue = Queue::new();
@@ -53,8 +53,8 @@ fn a_burst_raises_the_bound_of_idle_keys_while_it_is_there() {
     assert!(most <= 32, "{most} groups, all idle but one");
 }
 
-/// So many may stay, whether or not others are at work; with a few more a shard
-/// has them forgotten.
+/// This many idle keys may stay, whether or not others are busy; with a few more a shard forgets
+/// its idle ones.
 #[test]
 fn idle_keys_are_kept_up_to_a_number() {
     for at_once in [true, false] {

@@ -29,7 +29,7 @@ fn line<T>(queue: &Queue<T>) -> (usize, usize) {
     (sends.waiting, sends.notified)
 }
 
-/// Its group may have ended by the time that there is room, and another begun.
+/// When there is room its group may have ended, and another begun.
 #[test]
 fn it_goes_to_the_group_that_its_key_has_by_then() {
     let (queue, orders) = bounded(1);
@@ -55,7 +55,7 @@ fn it_goes_to_the_group_that_its_key_has_by_then() {
     assert_eq!(serve(&queue), [4]);
 }
 
-/// Before its first poll, waiting, told, done.
+/// Before its first poll, while it waits, when notified, when done.
 #[test]
 fn dropped_at_every_stage() {
     let (queue, orders) = bounded(1);
@@ -117,7 +117,7 @@ fn whatever_refuses_it_gives_the_message_back_and_leaves_no_key() {
     assert_eq!((serve(&queue), orders.is_empty()), (vec![0], true));
 }
 
-/// Threads that send by few keys into little room: each key in the order of each thread.
+/// Threads that send by few keys with little room: each key has the order of each thread.
 #[test]
 fn threads_that_wait_for_room_by_key() {
     const EACH: u32 = 1_000;
@@ -161,8 +161,8 @@ fn threads_that_wait_for_room_by_key() {
     assert!(orders.is_empty());
 }
 
-/// What panics in a poll that could have sent leaves the wait as it was, with the room that it
-/// was given.
+/// A panic in a poll that could have sent leaves the wait as it was, with the room that it was
+/// given.
 #[test]
 fn a_panicking_eq_loses_no_message_that_waits() {
     for each in [false, true] {
@@ -182,13 +182,13 @@ fn a_panicking_eq_loses_no_message_that_waits() {
         let mut wait = orders.send_wait(Fickle(one), 2);
         let mut given_up = orders.send_wait(Fickle(one), 3);
         if each {
-            // The first look at the key's group.
+            // The first lookup of the key's group.
             fails(&mut wait);
             fails(&mut given_up);
         }
         assert!(poll(&mut wait, &waker).is_pending());
         assert!(poll(&mut given_up, &waker).is_pending());
-        // Idle, and kept.
+        // Idle, but kept.
         assert_eq!(serve(&queue), [1]);
         assert_eq!(bell.rings(), 1);
         if !each {

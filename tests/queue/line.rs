@@ -1,4 +1,4 @@
-//! Who stands in line after groups were paused and resumed, served and sent to.
+//! The ready queue after groups were paused and resumed, served and sent to.
 
 use crate::queue_support;
 
@@ -11,7 +11,7 @@ use queue_support::{Random, plain, serve, turn};
 
 const PAUSED: Limit = Limit::AtMost(0);
 
-/// The place of a group that was paused stays behind as a gap; it is no group.
+/// A group that was paused leaves a gap in the queue, which does not count as a group.
 #[test]
 fn a_group_that_left_the_middle_of_the_line_hides_nobody() {
     let (queue, lane) = plain();
@@ -35,8 +35,8 @@ struct World {
     paused: BTreeSet<usize>,
 }
 
-/// Whatever leaves the line and comes back: a group with work and room is
-/// eligible, and a receive finds it.
+/// Whatever leaves the ready queue and comes back: a group with work and room is eligible, and a
+/// receive finds it.
 #[test]
 fn what_is_eligible_is_found() {
     for seed in 0..200 {

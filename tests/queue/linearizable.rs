@@ -1,6 +1,6 @@
-//! Histories of a queue under real threads, against the rules told in plain
-//! words: groups in the order in which they became ready, messages in order
-//! within each, one turn and one message in flight a group.
+//! Histories of a queue under real threads, checked against its rules in their plainest form:
+//! groups in the order in which they became ready, messages in order within each, one turn and one
+//! message in flight per group.
 
 use crate::histories;
 
@@ -32,7 +32,7 @@ struct Plain {
     waiting: [VecDeque<u32>; GROUPS],
     held: [bool; GROUPS],
     in_flight: [bool; GROUPS],
-    /// Who is ready, in the order in which it became so.
+    /// The ready groups, in the order in which they became so.
     line: Vec<usize>,
 }
 
@@ -101,7 +101,7 @@ fn send(conversation: &Conversation<Message>, group: usize, log: &mut Log<Operat
     }
 }
 
-/// Receives as long as there is something to come; gives some back.
+/// Receives until nothing more can come; gives some messages back.
 fn read(queue: &Queue<Message>, log: &mut Log<Operation>) {
     for round in 0..12 {
         if round % 2 == 0 {
@@ -112,7 +112,7 @@ fn read(queue: &Queue<Message>, log: &mut Log<Operation>) {
     }
 }
 
-/// The delivery outlives its turn, or is done while that is live.
+/// The delivery outlives its turn, or is completed while the turn is live.
 fn read_detached(queue: &Queue<Message>, log: &mut Log<Operation>, outlives: bool) {
     let received = log.record(
         || {
@@ -135,7 +135,7 @@ fn read_detached(queue: &Queue<Message>, log: &mut Log<Operation>, outlives: boo
     }
 }
 
-/// The delivery is done, or given back, and then its turn ends.
+/// The delivery is completed, or given back, and then its turn ends.
 fn read_borrowed(queue: &Queue<Message>, log: &mut Log<Operation>, fails: bool) {
     let mut turn = None;
     if let Some(group) = receive(queue, &mut turn, log, fails) {
@@ -191,7 +191,7 @@ fn histories_of_two_senders_and_two_readers() {
     }
 }
 
-/// The check rejects what must not be.
+/// The check rejects wrong histories.
 #[test]
 fn wrong_histories_are_rejected() {
     use Operation::{Complete, EndTurn, GiveBack, Receive, Send};
@@ -216,7 +216,7 @@ fn wrong_histories_are_rejected() {
             (1, Complete(0)),
             (2, Receive(Some((0, 1)))),
         ],
-        // A message twice.
+        // A message is received twice.
         &[
             (0, Send((0, 0))),
             (1, Receive(Some((0, 0)))),
@@ -224,7 +224,7 @@ fn wrong_histories_are_rejected() {
             (1, EndTurn(0)),
             (2, Receive(Some((0, 0)))),
         ],
-        // One that was given back is lost.
+        // A message that was given back is lost.
         &[
             (0, Send((0, 0))),
             (1, Receive(Some((0, 0)))),
@@ -232,7 +232,7 @@ fn wrong_histories_are_rejected() {
             (1, EndTurn(0)),
             (2, Receive(None)),
         ],
-        // Nothing, although something waits.
+        // A receive finds nothing, although a message waits.
         &[(0, Send((0, 0))), (1, Receive(None))],
     ];
     for operations in wrong {

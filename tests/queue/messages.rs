@@ -1,6 +1,6 @@
-//! Messages of every build: of no size, of 1 KiB, aligned to 128 bytes, in a
-//! box; with drops that panic or call the queue. Whatever happens to a message,
-//! it comes out whole, and is dropped exactly once.
+//! Messages of every build: of no size, of 1 KiB, aligned to 128 bytes, in a box; with drops that
+//! panic or call the queue. Whatever happens to a message, it comes out whole, and is dropped
+//! exactly once.
 
 mod anything;
 mod edges;
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 thread_local! {
-    /// How many messages of each number there are: made, and not dropped.
+    /// How many messages of each number have been made and not dropped.
     static ALIVE: RefCell<BTreeMap<usize, isize>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -31,7 +31,7 @@ fn gone(number: usize) {
     });
 }
 
-/// The numbers of those that are alive.
+/// The numbers of the live messages.
 fn alive() -> Vec<usize> {
     ALIVE.with_borrow(|alive| alive.keys().copied().collect())
 }
@@ -40,11 +40,11 @@ fn alive() -> Vec<usize> {
 trait Build: Send + 'static {
     fn make(number: usize) -> Self;
 
-    /// Which it is, and that it is whole. None has one that has no size.
+    /// Its number, after a check that it is whole. `None` for a build without a size.
     fn number(&self) -> Option<usize>;
 }
 
-/// Its number where it has one, to compare with.
+/// The number that a message of this build shows, to compare with.
 fn number_of<M: Build>(number: usize) -> Option<usize> {
     (size_of::<M>() > 0).then_some(number)
 }
@@ -68,7 +68,7 @@ impl Drop for Nothing {
     }
 }
 
-/// Of no size, and yet it has an alignment.
+/// Without a size, but with an alignment.
 #[repr(align(64))]
 struct AlignedNothing;
 
@@ -132,7 +132,7 @@ impl Drop for Aligned {
     }
 }
 
-/// The heap's own checks see what is dropped twice or not at all.
+/// The heap's own checks find a message that is dropped twice or not at all.
 struct Boxed(Box<usize>);
 
 impl Build for Boxed {
@@ -152,7 +152,7 @@ impl Drop for Boxed {
     }
 }
 
-/// A byte: many fit where one of another build does.
+/// A byte: many fit where one message of another build does.
 struct Small(u8);
 
 impl Build for Small {

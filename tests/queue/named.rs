@@ -1,4 +1,4 @@
-//! Waits for a group by name; what needs no wait is in `queue_suite/named.rs`.
+//! Waits for a group by name; tests without waits are in `queue_suite/named.rs`.
 
 use crate::queue_support;
 
@@ -70,7 +70,7 @@ fn named_receives_of_one_group_go_in_order() {
     }
     first(held);
     assert_eq!((bells[0].rings(), bells[1].rings()), (1, 0));
-    // The one that was woken gives up: the other is, and has the message.
+    // The woken wait gives up: the other one is woken, and has the message.
     drop(waits.remove(0));
     assert_eq!(bells[1].rings(), 1);
     let Poll::Ready(Ok(turn)) = poll(&mut waits[0], &wakers[1]) else {
@@ -152,7 +152,7 @@ fn a_wait_over_a_clone_keeps_the_queue() {
     assert!(one.send("gone").is_err());
 }
 
-/// Before its first poll, waiting, told, done: the group is somebody else's at once.
+/// Before its first poll, while it waits, when notified, when done: the group is free at once.
 #[test]
 fn dropped_at_every_stage() {
     let (queue, lane) = plain();

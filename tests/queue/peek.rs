@@ -1,4 +1,4 @@
-//! Looks at the message that waits first: it is seen, and nothing has changed.
+//! Peeks at the first waiting message: they show it, and change nothing.
 
 use crate::queue_support;
 
@@ -26,7 +26,7 @@ fn the_message_is_seen_and_stays() {
     assert_eq!((*peek, peek.number(), peek.attempts()), ("1", 1, 1));
     assert_eq!(peek.group(), one.group());
     assert_eq!(queue.peek(one.group()), Ok(Some((1, 1))));
-    // It waits, in nobody's hand, and the group is held.
+    // The message waits and is not in flight; the group is held.
     let snapshot = queue.snapshot();
     assert_eq!(
         (
@@ -66,7 +66,7 @@ fn a_turn_and_a_look_exclude_each_other() {
     assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Held);
     let first = turn.next().unwrap().detach();
     drop(turn);
-    // Detached deliveries do not: what is looked at is what waits first.
+    // Detached deliveries do not: the peek shows the first waiting message.
     let peek = queue.try_peek(one.group()).unwrap();
     assert_eq!((*peek, peek.number()), ("2", 2));
     first.give_back();
@@ -96,14 +96,14 @@ fn whatever_keeps_the_group_does_not_keep_its_message_from_being_seen() {
     take(&queue).unwrap().give_back();
     let peek = queue.try_peek(poisoned.group()).unwrap();
     assert_eq!((*peek, peek.attempts()), ("poisoned", 1));
-    // Resumed meanwhile, its attempts start anew, also those of the one in view.
+    // A resume meanwhile resets the attempts, also those of the message that is peeked at.
     assert_eq!(queue.resume(poisoned.group()), Ok(true));
     drop(peek);
     assert_eq!(queue.peek(poisoned.group()), Ok(Some((1, 0))));
     assert_eq!(take(&queue).unwrap().complete(), "poisoned");
 }
 
-/// A tier waits for what is looked at, whatever comes after it in its group.
+/// A tier waits for the message that is peeked at, whatever comes after it in its group.
 #[test]
 fn it_keeps_its_tier() {
     let (queue, lane) = plain();
@@ -184,8 +184,8 @@ fn a_waker_that_panics_at_its_end_loses_nothing() {
     assert_eq!(serve(&queue), ["1"]);
 }
 
-/// The same random events in two queues, one of which is looked at between any two receives: both
-/// serve alike.
+/// The same random events in two queues, one of which is peeked at between any two receives: both
+/// serve in the same order.
 #[test]
 fn looks_change_no_order() {
     for seed in 0..200 {

@@ -1,4 +1,4 @@
-//! Failures that waits hear of; the rest of what is said about them is in
+//! Failures that waits are told of; the other tests of failures are in
 //! `queue_suite/poison.rs`.
 
 use crate::queue_support;
@@ -65,7 +65,7 @@ fn each_poisoned_group_is_told_of_once() {
     };
     let (bell, waker) = queue_support::Bell::new();
     let mut waits = [(); 3].map(|()| queue.next_poisoned());
-    // One before anybody waits, and one that goes on before anybody is told.
+    // One failure before any wait, and one group that goes on before its wait is told.
     fail(0);
     fail(1);
     assert!(queue.resume(all[1].group()).unwrap());
@@ -84,13 +84,13 @@ fn each_poisoned_group_is_told_of_once() {
     }
     fail(2);
     assert_eq!(bell.rings(), 1);
-    // One that was woken and gives up passes it on.
+    // A woken wait that gives up passes the report on.
     let [_, woken, mut last] = waits;
     drop(woken);
     assert_eq!(bell.rings(), 2);
     let second = queue_support::poll(&mut last, &waker);
     assert_eq!(told(second), all[2].group());
-    // Poisoned again, it is told of again.
+    // Poisoned again, the group is reported again.
     assert_eq!(queue.take_failed(all[0].group()), Ok(Some("m")));
     fail(0);
     let again = queue.next_poisoned().wait().unwrap();

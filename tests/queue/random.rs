@@ -1,5 +1,5 @@
-//! Random operations on a queue, against the oracle: the same deliveries in the
-//! same order, the same refusals, the same counts, and nothing left in the end.
+//! Random operations on a queue, compared with the oracle: the same deliveries in the same order,
+//! the same refusals, the same counts, and nothing left at the end.
 
 use crate::queue_script;
 

@@ -1,4 +1,4 @@
-//! Sends that wait for room: who is told, in what order, and what becomes of messages and permits.
+//! Sends that wait for room: which are notified, in what order, and where messages and permits go.
 
 use crate::queue_support;
 
@@ -21,7 +21,7 @@ use conversant::wait::{Wait, WaitCounts};
 
 use queue_support::{Bell, conversation, poll, serve, take};
 
-/// A send that waits, polled by hand, with its bell.
+/// A waiting send, polled by hand, with its bell.
 struct Waiting<'a, O, M, S, E = SendError<M>> {
     wait: Wait<Sending<'a, O, M, Result<S, E>>>,
     bell: Arc<Bell>,
@@ -46,7 +46,7 @@ impl<'a, O, M, S, E> Waiting<'a, O, M, S, E> {
 }
 
 impl<O, M, S> Waiting<'_, O, M, S> {
-    /// What it was refused for, with the message.
+    /// The reason for which it was refused, with the message.
     fn refused(&mut self) -> (M, SendReason) {
         match self.poll() {
             Poll::Ready(Err(error)) => (error.message, error.reason),
@@ -71,7 +71,7 @@ fn rings<O, M, S, E, const N: usize>(waiting: [&Waiting<'_, O, M, S, E>; N]) -> 
     waiting.map(|w| w.bell.rings())
 }
 
-/// A queue with so many places, all taken by a group without a limit.
+/// A queue with this capacity, filled by a group without a limit.
 fn full<T: Default>(capacity: u32) -> (Queue<T>, Lane<T>, Conversation<T>) {
     let (queue, lane) = bounded(capacity);
     let wide = conversation(&lane, Limit::Unlimited, 100);

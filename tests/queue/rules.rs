@@ -1,5 +1,5 @@
-//! The suite of `queue_suite/` over the queue of the crate, and what only that
-//! has: words for its errors, and a `Debug`.
+//! The suite of `queue_suite/` over the queue of the crate, and tests of what only that queue has:
+//! words for its errors, and a `Debug`.
 
 #[path = "../support/queue_suite/mod.rs"]
 mod queue_suite;
@@ -13,7 +13,7 @@ use queue_support::{plain, take, turn};
 
 const TWO: Limit = Limit::AtMost(2);
 
-/// Groups at once, where many are wanted.
+/// The number of groups where a test wants many.
 const MANY: usize = 1000;
 
 #[test]

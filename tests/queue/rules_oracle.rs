@@ -6,5 +6,5 @@ mod queue_suite;
 
 use mutex_queue as form;
 
-/// Groups at once, where many are wanted: the oracle looks at each of them.
+/// The number of groups where a test wants many: the oracle scans all of them.
 const MANY: usize = 200;

@@ -45,14 +45,14 @@ fn in_the_order_of_the_first_messages() {
 
 type Addressed<'a, T> = Vec<(&'a Conversation<T>, T)>;
 
-/// What came back, and why.
+/// The returned messages, and the reason.
 fn back<T>(sent: Result<(), SendError<Addressed<'_, T>>>) -> (Vec<T>, SendReason) {
     let refused = sent.unwrap_err();
     let messages = refused.message.into_iter().map(|pair| pair.1);
     (messages.collect(), refused.reason)
 }
 
-/// From the first that is refused on all come back, wherever that is.
+/// From the first refused message on all are returned, wherever that one is.
 #[test]
 fn what_follows_a_refusal_comes_back() {
     for at in 1..40_u32 {
@@ -74,7 +74,7 @@ fn as_far_as_there_is_room() {
     let (rest, reason) = back(queue.send_many(messages));
     assert_eq!((rest, reason), ((20..30).collect(), SendReason::Full));
     assert_eq!(serve(&queue).len(), 20);
-    // Each permit has come back.
+    // Each permit has been returned.
     let messages = (0..20).map(|n| ([one, two][n % 2], n));
     queue.send_many(messages).unwrap();
     assert_eq!(serve(&queue).len(), 20);
@@ -91,7 +91,7 @@ fn in_the_tier_of_its_group() {
     assert_eq!(serve(&queue), [6, 4, 5]);
 }
 
-/// What was pulled ahead is dropped, all before that is sent, and who sleeps is told.
+/// Messages that were pulled ahead are dropped, all before those are sent, and sleepers are woken.
 #[test]
 fn an_iterator_panics() {
     for at in 0..40 {
@@ -108,7 +108,7 @@ fn an_iterator_panics() {
     }
 }
 
-/// Who sleeps is told of what was sent before the refused one, before more is asked of the iterator.
+/// Before the iterator is asked for more, sleepers are woken for the messages that were sent.
 #[test]
 fn it_wakes_though_a_later_one_is_refused() {
     for capacity in 1..16 {
@@ -144,7 +144,7 @@ fn not_on_conversations_of_others() {
     assert!(serve(&other).is_empty());
 }
 
-/// A receive for each group that became ready.
+/// One receive is woken for each group that became ready.
 #[test]
 fn it_wakes_as_many_as_can_begin() {
     let (queue, all) = queue_of(Limit::Unlimited, 2);
@@ -164,8 +164,8 @@ fn it_wakes_as_many_as_can_begin() {
     assert_eq!(begun.collect::<Vec<_>>(), [true, true, false]);
 }
 
-/// Senders whose groups overlap in every order: each conversation is in order, also where the rest of a
-/// call is sent again.
+/// Senders whose groups overlap in every order: each conversation is in order, also where the rest
+/// of a call is sent again.
 #[test]
 fn threads_whose_groups_overlap() {
     const EACH: u32 = 2_000;

@@ -1,6 +1,5 @@
-//! Fixed scenarios of what is more than a plain step: turns that are claimed and
-//! not begun, detached deliveries and their units, batches, and limits that come
-//! into use while a turn is live.
+//! Fixed scenarios of special steps: turns that are claimed and not begun, detached deliveries and
+//! their units, batches, and limits that come into use while a turn is live.
 
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Group, GroupStatus, Lane, NoMore, NoTurn, Queue, Turn, Why};
@@ -27,7 +26,7 @@ fn nothing(queue: &Queue<u8>) -> bool {
     queue.try_receive().err() == Some(NoTurn::Empty)
 }
 
-/// The first message of a turn, done.
+/// The first message of a turn, completed.
 fn done(turn: &mut Turn<'_, u8>) -> Option<u8> {
     turn.next().map(|delivery| delivery.complete())
 }
@@ -75,8 +74,8 @@ fn a_claimed_group_uses_its_bump_up_at_once() {
     drop(turn);
 }
 
-/// A bump in line is seen by the next claim, though others stand there already;
-/// of several the last counts.
+/// The next claim sees a bump of a queued group, though other groups are queued already; of several
+/// bumps the last counts.
 #[test]
 fn a_bump_in_line_is_seen_by_the_next_claim() {
     let (queue, lane) = with_lane(Limit::Unlimited);
@@ -104,7 +103,7 @@ fn a_bumped_group_that_is_sent_to_keeps_the_order_of_lanes() {
     assert_eq!(served, [1, 2]);
 }
 
-/// What changes a group finds where it has moved to.
+/// A change finds the group at its new place.
 #[test]
 fn a_bump_in_line_and_a_pause() {
     let (queue, lane) = with_lane(Limit::Unlimited);
@@ -144,8 +143,8 @@ fn a_paused_group_is_out_of_line() {
     }
 }
 
-/// By its ready time, also where its end was no plain step: to another level
-/// each group goes with the time that it has.
+/// By its ready time, also where its end was no plain step: a group that moves to another level
+/// keeps its ready time.
 #[test]
 fn whose_turn_ends_is_the_youngest() {
     for tiered in [false, true] {
@@ -172,7 +171,7 @@ fn a_batch_is_done_up_to_a_number() {
     let batch = turn.next_batch(3).unwrap();
     assert_eq!((batch.len(), batch.attempt()), (3, 1));
     assert!(batch.complete_up_to(1).eq([1]));
-    // The first that was not done has failed.
+    // The first message that was not completed has failed.
     for expected in [(2, 2), (3, 1), (4, 1)] {
         let delivery = turn.next().unwrap();
         assert_eq!((*delivery, delivery.attempt()), expected);
@@ -180,7 +179,7 @@ fn a_batch_is_done_up_to_a_number() {
     }
 }
 
-/// All that is left, batch by batch.
+/// All remaining messages, batch by batch.
 fn batches(turn: &mut Turn<'_, u8>) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| Some(turn.next_batch(9)?.complete().collect())).collect()
 }
@@ -201,7 +200,7 @@ fn a_batch_ends_before_a_failed_message_and_before_a_gap() {
     assert_eq!(batches(&mut turn), [&[1][..], &[2, 3, 4]]);
     drop(turn);
 
-    // Behind the gap are plain messages, and one that came back but has not failed.
+    // Behind the gap are plain messages, and one that was given back but has not failed.
     for (behind, comes_back) in [(&[3, 4, 5][..], false), (&[4, 5], true)] {
         let _stays = group(&lane, TWO, &[1, 2, 3, 4, 5]);
         let mut turn = queue.try_receive().unwrap();
@@ -327,8 +326,7 @@ fn a_detached_delivery_gives_its_unit_of_the_cap_back() {
     assert_eq!(first(&queue), Some(2));
 }
 
-/// A turn that has given its unit to a detached delivery takes another, and so
-/// does the next turn.
+/// A turn that has given its unit to a detached delivery takes another, and so does the next turn.
 #[test]
 fn each_message_in_hand_is_in_flight() {
     let (queue, lane) = with_lane(Limit::Unlimited);
@@ -361,8 +359,8 @@ fn a_closed_queue_waits_for_what_is_detached() {
     assert_eq!(queue.receive().wait().err(), Some(NoMore::Drained));
 }
 
-/// What is in hand when a lane has its first message of another tier is of
-/// tier 0, which is to end before the other begins.
+/// A message in flight when its lane has its first message of another tier is of tier 0, which must
+/// end before the other tier begins.
 #[test]
 fn tiers_first_used_while_a_turn_is_live() {
     for ending in [Ending::Complete, Ending::GiveBack, Ending::Detach] {
@@ -415,7 +413,7 @@ fn tiers_first_used_before_a_turn_begins_and_while_it_goes_on() {
     drop(turn);
 }
 
-/// So many units are in use as there are messages in hand.
+/// As many units are in use as messages are in flight.
 #[test]
 fn a_cap_first_used_while_turns_are_live() {
     let (queue, lane) = with_lane(Limit::Unlimited);

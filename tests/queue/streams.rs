@@ -9,7 +9,7 @@ use futures_util::{SinkExt, StreamExt};
 
 use super::queue_support::{Bell, plain, poll};
 
-/// What a turn holds first, done.
+/// The first message of a turn, completed.
 fn first(turn: Poll<Option<Turn<'_, u8>>>) -> Option<u8> {
     let Poll::Ready(Some(mut turn)) = turn else {
         panic!("no turn")

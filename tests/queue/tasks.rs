@@ -1,4 +1,4 @@
-//! Tasks that receive: who is woken, what becomes of a wake-up that is not used, and what wakers and
+//! Tasks that receive: which are woken, what becomes of an unused wake-up, and what wakers and
 //! messages may do that the queue cannot foresee.
 
 mod foreign;
@@ -61,7 +61,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// A receive that waits, its bell and its waker.
+/// A waiting receive, its bell and its waker.
 struct Waiting<'a> {
     receive: Pin<Box<dyn Future<Output = Result<Turn<'a, u8>, NoMore>> + 'a>>,
     bell: Arc<Bell>,

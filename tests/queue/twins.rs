@@ -1,6 +1,6 @@
-//! The same script on two queues, one of which is looked at after each step. A
-//! look takes in what was submitted, so that the policy of the one always knows
-//! all, and that of the other as late as can be: it must make no difference.
+//! The same script on two queues, one of which is inspected after each step. An inspection moves
+//! the submissions in, so that the policy of the one queue always knows all messages, and that of
+//! the other learns of them as late as possible. This must make no difference.
 //!
 //! `CONVERSANT_TWINS` says how many scripts; 1,000 by default.
 
@@ -10,7 +10,7 @@ mod twin;
 use script::Script;
 use twin::Twin;
 
-/// Scripts, if nobody says how many.
+/// The default number of scripts.
 const SCRIPTS: u64 = 1_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Those who stand in line: threads that sleep, and waits polled by hand.
+//! The queued receives: threads that sleep, and waits polled by hand.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -12,11 +12,11 @@ use conversant::wait::WaitCounts;
 
 use crate::queue_support::{Bell, Random, poll};
 
-/// What is to be done with it.
+/// What a reader is to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     Complete,
-    /// Detached, and given to the test.
+    /// Detached, and handed to the test.
     Hold,
     /// Dropped, and completed the next time.
     Fail,
@@ -33,7 +33,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// One message, and the turn is let go before it counts.
+    /// Takes one message, and drops the turn before it counts.
     fn serve(&self, mut turn: Turn<'_, Message>) {
         let mut delivery = turn.next().expect("a turn begins with a message");
         match *delivery {
@@ -101,7 +101,7 @@ impl ReadyQueue {
         self.expected
     }
 
-    /// One more stands in line, unless there is work for it.
+    /// Queues one more receive, unless there is work for it.
     pub(crate) fn stand(&mut self) {
         let (bell, waker) = Bell::new();
         let mut wait = self.queue.receive();
@@ -115,7 +115,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Waits until everybody stands in line, un-notified.
+    /// Waits until all receives are queued, un-notified.
     pub(crate) fn wait_for_all(&self) {
         let waiting = self.threads.len() + self.polled.len();
         let all = WaitCounts {
@@ -125,8 +125,8 @@ impl ReadyQueue {
         self.until("in line", || self.queue.counts().receives == all);
     }
 
-    /// Waits until so many more turns are over; those that are polled are
-    /// looked after when their waker rings, and some of them give up then.
+    /// Waits until `turns` more turns are over. Polled waits are polled again when their waker
+    /// rings, and some of them give up then.
     pub(crate) fn expect(&mut self, turns: u64, random: &mut Random) {
         self.expected += turns;
         let begun = Instant::now();
@@ -147,7 +147,7 @@ impl ReadyQueue {
 
     fn look_after(&mut self, rung: usize, random: &mut Random) {
         let mut one = self.polled.remove(rung);
-        // The last one that could serve does not give up.
+        // The last receive that could serve does not give up.
         if random.below(2) == 0 && self.threads.len() + self.polled.len() > 0 {
             return;
         }
@@ -158,7 +158,7 @@ impl ReadyQueue {
         }
     }
 
-    /// The queue is closed and nothing is left in it: all hear of it.
+    /// The queue is closed and empty: all receives are told.
     pub(crate) fn end(self) {
         let Self {
             ref tally,

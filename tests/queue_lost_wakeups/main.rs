@@ -1,14 +1,12 @@
-//! The hunt for a lost wake-up: readers stand in line and sleep, then one thing
-//! happens that lets one turn begin, and it must be served. What happens is a
-//! message, a bump, a cap or a limit that rises, a completion, the end of a
-//! tier, of a back-off, of poison, of a look, of a wait by name, or that one who
-//! was notified gives up; now and then the queue is closed. Nothing but counts
-//! says that it went well, and while a turn is awaited nobody takes the queue's
-//! lock, which would wake whoever was forgotten.
+//! The hunt for a lost wake-up: readers are queued and sleep, then one event lets one turn begin,
+//! which must be served. The event is a message, a bump, a cap or a limit that rises, a completion,
+//! the end of a tier, of a back-off, of poison, of a peek, of a wait by name, or a notified receive
+//! that gives up; sometimes the queue is closed. Only counts show the success: while a turn is
+//! awaited the test does not take the queue's lock, because that would wake a forgotten receive.
 //!
-//! `CONVERSANT_WAKEUPS=1000000` has so many threads' sleeps ended in sum, and
-//! as many rounds of waits that are polled. A binary of its own, since the count
-//! is the process's.
+//! `CONVERSANT_WAKEUPS=1000000` runs until this many sleeps of threads have ended in all, and as
+//! many rounds with polled waits. It is a binary of its own, because the count of wake-ups belongs
+//! to the process.
 
 mod line;
 #[path = "../support/queue_support/mod.rs"]
@@ -22,13 +20,13 @@ use conversant::wait::wakeups;
 use queue_support::Random;
 use rounds::Life;
 
-/// How many receives stand in line.
+/// How many receives are queued.
 const RECEIVERS: [usize; 3] = [1, 2, 8];
 
 /// Rounds in the life of one queue.
 const LIFE: usize = 400;
 
-/// One test, since the count of wake-ups is the process's.
+/// One test, because the count of wake-ups belongs to the process.
 #[test]
 fn no_wake_up_is_lost() {
     let in_sum = std::env::var("CONVERSANT_WAKEUPS");
@@ -49,14 +47,14 @@ fn no_wake_up_is_lost() {
     }
 }
 
-/// Until so many have come out of their sleep.
+/// Runs until `sleeps` sleeps have ended.
 fn threads(readers: usize, sleeps: u64) -> (usize, u64) {
     let before = wakeups();
     let mut random = Random(readers as u64);
     let mut rounds = 0;
     while wakeups() - before < sleeps {
-        // Every third queue has its next event as soon as the last is served,
-        // while its readers are on their way back into line.
+        // In every third queue the next event comes as soon as the last turn is served, while the
+        // readers are on their way back into the queue.
         let in_line = random.below(3) > 0;
         let born = wakeups();
         let mut life = Life::new(readers, in_line, random.below(usize::MAX) as u64);
@@ -65,7 +63,7 @@ fn threads(readers: usize, sleeps: u64) -> (usize, u64) {
         }
         rounds += LIFE;
         let most = life.end();
-        // One wake-up for each turn, and one for each that hears of the close.
+        // One wake-up for each turn, and one for each reader that is told of the close.
         let woken = wakeups() - born;
         assert!(
             !in_line || woken <= most,

@@ -1,4 +1,4 @@
-//! What happens in a round, and the queue that it happens to.
+//! The event of a round, and the queue of the event.
 
 use std::hint::spin_loop;
 use std::task::Poll;
@@ -14,14 +14,14 @@ use Message::{Complete, Fail, Hold};
 
 const PAUSED: Limit = Limit::AtMost(0);
 
-/// One queue from its beginning to its end. Between rounds all its groups are
-/// idle, and what can be paused is.
+/// One queue from its beginning to its end. Between rounds all its groups are idle, and those that
+/// can be paused are.
 pub(crate) struct Life {
     queue: &'static Queue<Message>,
     line: ReadyQueue,
     random: Random,
     in_line: bool,
-    /// How many stand in line polled by hand, now and then.
+    /// How many polled waits are sometimes queued.
     waits: usize,
     backs_off: bool,
     now: Duration,
@@ -33,7 +33,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// Threads; with `in_line` each round begins when all stand in line.
+    /// With threads; if `in_line`, each round begins when all are queued.
     pub(crate) fn new(threads: usize, in_line: bool, seed: u64) -> Self {
         let mut random = Random(seed);
         let backs_off = random.below(2) == 0;
@@ -42,7 +42,7 @@ impl Life {
             true => builder.back_off(Duration::from_secs(1), Duration::from_secs(1)),
             false => builder.attempts(Limit::AtMost(1)),
         };
-        // Leaked, as its readers outlive a test that fails.
+        // Leaked, because its readers outlive a test that fails.
         let queue: &Queue<Message> = Box::leak(Box::new(builder.build().unwrap()));
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
         let capped = queue.lane(1, PAUSED).unwrap();
@@ -64,7 +64,7 @@ impl Life {
         }
     }
 
-    /// No threads, and so many waits that are polled by hand.
+    /// Without threads, with `waits` waits that are polled by hand.
     pub(crate) fn polled(waits: usize, seed: u64) -> Self {
         let mut life = Self::new(0, true, seed);
         life.waits = waits;
@@ -87,7 +87,7 @@ impl Life {
         }
     }
 
-    /// Closes the queue in one of three ways; how many had reason to wake.
+    /// Closes the queue in one of three ways; returns how many wake-ups that caused.
     pub(crate) fn end(mut self) -> u64 {
         self.ready();
         match self.random.below(3) {
@@ -157,7 +157,7 @@ impl Life {
         self.capped.0.set_cap(PAUSED).unwrap();
     }
 
-    /// Now and then bumped before, which changes nothing.
+    /// Sometimes bumped before, which changes nothing.
     fn limit_rises(&mut self) {
         self.paused.1.send(Complete).unwrap();
         if self.random.below(2) == 0 {
@@ -180,7 +180,7 @@ impl Life {
         self.served(1);
     }
 
-    /// Poison that is resumed, or a back-off.
+    /// A poisoned group is resumed, or a back-off ends.
     fn failure_is_over(&mut self) {
         self.ready();
         let at = self.random.below(4);
@@ -217,7 +217,7 @@ impl Life {
         self.paused.0.set_limit(PAUSED).unwrap();
     }
 
-    /// Who waits by name is told of its message, and does not take it.
+    /// A wait by name is notified of its message, and does not take it.
     fn named_gives_up(&mut self) {
         let at = self.random.below(4);
         let (bell, waker) = Bell::new();
@@ -239,7 +239,7 @@ impl Life {
         held.expect("it was received").complete();
     }
 
-    /// Everybody stands in line, or is on the way there.
+    /// All receives are queued, or are about to be.
     fn ready(&mut self) {
         if self.line.threads() == 0 || self.random.below(4) == 0 {
             while self.line.polled() < self.waits {
@@ -249,7 +249,7 @@ impl Life {
         if self.in_line {
             self.line.wait_for_all();
         }
-        // From those who look for it still to those who sleep.
+        // From those that still spin to those that sleep.
         if self.line.threads() > 0 {
             (0..self.random.below(400)).for_each(|_| spin_loop());
         }

@@ -27,7 +27,7 @@ pub(crate) struct Epoch {
     ledgers: Mutex<Vec<Arc<Ledger>>>,
 }
 
-/// What a queue with a bound holds.
+/// The capacity of a queue with a bound.
 pub(crate) const CAPACITY: u32 = 60;
 
 fn builder() -> Builder<Message> {
@@ -38,8 +38,7 @@ fn builder() -> Builder<Message> {
 }
 
 impl Epoch {
-    /// With a bound on what it holds, or without: then most of what is done
-    /// goes another way.
+    /// With a capacity, or without: with one, most operations take another path.
     pub(crate) fn new(bounded: bool) -> Self {
         let capacity = match bounded {
             true => Limit::AtMost(CAPACITY),
@@ -91,8 +90,8 @@ impl Epoch {
             .clone()
     }
 
-    /// Has a conversation end once nobody sends on it, and begins another: in
-    /// a group of its own, or in one of the groups that stay.
+    /// Ends a conversation that is not in use any more, and begins another one: in a group of its
+    /// own, or in one of the groups that stay.
     pub(crate) fn replace(&self, random: &mut Random) {
         let slot = &self.talks[random.below(CONVERSATIONS)];
         let (conversation, room) = if random.below(2) == 0 {
@@ -115,7 +114,7 @@ impl Epoch {
         *slot.write().unwrap() = talk;
     }
 
-    /// When nobody uses it any more: nothing is lost, nothing is left.
+    /// When it is not in use any more: nothing is lost, nothing is left.
     pub(crate) fn check(self) {
         let left = self.queue.snapshot();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What a worker has in hand: sends that wait, and deliveries.
+//! What a worker holds: sends that wait, and deliveries.
 
 use std::ops::Deref;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use conversant::wait::Wait;
 use super::epoch::Talk;
 use super::ledger::Message;
 
-/// Sends when there is room. Its message is accounted for also if it is dropped
-/// before that, or before its first poll.
+/// Sends when there is room. Its message is accounted for also if the send is dropped before that,
+/// or before its first poll.
 pub(crate) fn send(
     talk: Arc<Talk>,
     message: Message,
@@ -37,7 +37,7 @@ impl Drop for Unsent {
     }
 }
 
-/// A send that waits, given up when it is dropped.
+/// A waiting send, given up when it is dropped.
 struct Sending<'a>(Option<Wait<SendWait<'a>>>);
 
 type SendWait<'a> = queue::Sending<
@@ -63,7 +63,7 @@ impl Future for Sending<'_> {
     }
 }
 
-/// A message in hand, borrowed or detached.
+/// A message in flight, borrowed or detached.
 pub(crate) trait InHand: Deref<Target = Message> {
     fn complete(self);
     fn give_back(self);

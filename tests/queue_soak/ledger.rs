@@ -1,5 +1,5 @@
-//! What must become of each message: received in the order in which its sender
-//! sent it into its conversation, and done once.
+//! The fate of each message: received in the order in which its sender sent it into its
+//! conversation, and completed once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::THREADS;
 
-/// Of one group.
+/// The units of one group.
 pub(crate) struct Room {
     /// The largest limit that it ever has.
     limit: u32,
@@ -33,27 +33,27 @@ impl Room {
     }
 }
 
-/// Of one conversation.
+/// The messages of one conversation.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    /// Of each thread one for what it sends at once, and one for what waits
-    /// for room: of that, who is polled first is sent first.
+    /// For each thread one track of immediate sends, and one of sends that wait for room: of those,
+    /// the first that is polled is sent first.
     tracks: [Mutex<Track>; 2 * THREADS],
 }
 
-/// Of one sender in one conversation.
+/// The messages of one sender in one conversation.
 #[derive(Default)]
 struct Track {
     next: u32,
-    /// Sent, or about to be, and neither done nor refused.
+    /// Sent, or about to be, and neither completed nor refused.
     open: BTreeSet<u32>,
-    /// Of those, the ones that were received before.
+    /// Of the open ones, those that were received before.
     seen: BTreeSet<u32>,
     highest: Option<u32>,
 }
 
 impl Ledger {
-    /// Every message is done, or was refused or taken out.
+    /// Every message is completed, refused or taken out.
     pub(crate) fn check_settled(&self) {
         for track in &self.tracks {
             let track = track.lock().unwrap();
@@ -63,7 +63,7 @@ impl Ledger {
     }
 }
 
-/// What is sent.
+/// The message that is sent.
 #[derive(Clone)]
 pub(crate) struct Message {
     ledger: Arc<Ledger>,
@@ -86,14 +86,14 @@ impl Message {
         }
     }
 
-    /// In hand from now on; called while the turn is held.
+    /// In flight from now on; called while the turn is held.
     pub(crate) fn received(&self) {
         let others = self.room.in_hand.fetch_add(1, SeqCst);
         assert!(others < self.room.limit, "above the group's limit");
         self.comes_in_order();
     }
 
-    /// In hand behind another one, with which it was lent as one.
+    /// In flight behind another message, with which it was lent as one.
     pub(crate) fn comes_in_order(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.contains(&self.number), "received when done");
@@ -110,18 +110,18 @@ impl Message {
         }
     }
 
-    /// Looked at: it waits, and so is not done.
+    /// Peeked at: it waits, and so is not completed.
     pub(crate) fn check_open(&self) {
         let track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.contains(&self.number), "waits when done");
     }
 
-    /// Not in hand any more, called before the queue hears of it.
+    /// Not in flight any more; called before the queue is told.
     pub(crate) fn leaves(&self) {
         self.room.in_hand.fetch_sub(1, SeqCst);
     }
 
-    /// Done, refused or taken out; never again.
+    /// Completed, refused or taken out; once only.
     pub(crate) fn settled(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.remove(&self.number), "twice: {}", self.number);

@@ -1,11 +1,9 @@
-//! A soak: eight threads that do anything to a queue, at random, while it is
-//! closed and opened anew under their hands. Every message is accounted for,
-//! the order of each sender in each conversation is checked, and after each
-//! round memory is where it was after the first.
+//! A soak: eight threads do random operations on a queue, which is closed and opened again while
+//! they run. Every message is accounted for, the order of each sender in each conversation is
+//! checked, and after each round memory is where it was after the first.
 //!
-//! A round is a counted number of operations. `CONVERSANT_SOAK` says how many
-//! rounds, in units of about a second of an unoptimized build on two cores; 8
-//! if nothing is said.
+//! A round is a fixed number of operations. `CONVERSANT_SOAK` sets the number of rounds, in units
+//! of about a second of an unoptimized build on two cores; the default is 8.
 
 #[path = "../support/counting_heap/mod.rs"]
 mod counting_heap;
@@ -23,16 +21,16 @@ use worker::{Worker, World};
 
 pub(crate) const THREADS: usize = 8;
 
-/// Of each thread, in a round.
+/// Operations of each thread in a round.
 const OPERATIONS: usize = 10_000;
 
 /// Rounds in about a second.
 const ROUNDS: usize = 1;
 
-/// What may differ after a round: what is kept does not grow.
+/// The allowed difference after a round: what is kept must not grow.
 const SLACK: isize = 64 * 1024;
 
-/// How many queues there were.
+/// Runs a round; returns how many queues there were.
 fn round(number: usize) -> usize {
     let world = World::new();
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What one thread does: anything, at random.
+//! What one thread does: random operations.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use super::hands::{InHand, send};
 use super::ledger::Message;
 use super::queue_support::Random;
 
-/// Waits that a thread has at once.
+/// How many waits a thread has at once.
 const WAITS: usize = 3;
 
-/// The queue of the hour, and those that were closed.
+/// The open queue, and those that were closed.
 pub(crate) struct World {
     now: RwLock<Arc<Epoch>>,
     past: Mutex<Vec<Arc<Epoch>>>,
@@ -32,8 +32,8 @@ impl World {
         Self { now, past }
     }
 
-    /// When all threads are gone: the last queue is closed and served, and all
-    /// of them are settled. How many there were.
+    /// When all threads have ended: the last queue is closed and served, and all queues are
+    /// checked. Returns how many there were.
     pub(crate) fn finish(self) -> usize {
         Worker::new(&self, 0, u64::MAX).reopen();
         let past = self.past.into_inner().unwrap();
@@ -97,7 +97,7 @@ impl<'a> Worker<'a> {
             40..45 => {
                 let talk = epoch.talk(&mut self.random);
                 let level = self.random.below(256) as u8;
-                // Stale if it has just ended.
+                // The group is stale if it has just ended.
                 _ = epoch.queue.bump(talk.conversation.group(), level);
             }
             45..57 => {
@@ -147,8 +147,8 @@ impl<'a> Worker<'a> {
             }
             96 => {
                 let snapshot = epoch.queue.snapshot();
-                // What is in flight are units: SEMANTICS 2, "A turn is the
-                // exclusive right". A turn may have one and no message.
+                // In flight counts units: SEMANTICS 2, "A turn is the exclusive right". A turn may
+                // have a unit and no message.
                 assert!(!epoch.bounded || snapshot.waiting <= u64::from(CAPACITY));
                 let group = epoch.talk(&mut self.random).conversation.group();
                 if let Ok(first) = epoch.queue.try_peek(group) {
@@ -183,7 +183,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Begins to wait; what it gets is served when it is woken.
+    /// Begins to wait; the result is served when the wait is woken.
     fn wait(&mut self, what: impl Future<Output = Vec<Turn<'static, Message>>> + 'static) {
         if self.waiting.len() < WAITS {
             let rung = Arc::new(Rung(AtomicBool::new(true)));
@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
         assert!(batch.complete_up_to(done).len() <= done);
     }
 
-    /// Changes a setting, and what would keep work waiting it changes back.
+    /// Changes a setting, and undoes changes that would keep work waiting.
     fn disturb(&mut self, epoch: &Epoch) {
         let (limit, group, _) = &epoch.groups[self.random.below(epoch.groups.len())];
         match self.random.below(4) {
@@ -324,7 +324,7 @@ impl<'a> Worker<'a> {
 
     /// Closes the queue, opens another, and serves what is left in the old one.
     fn reopen(&mut self) {
-        // Nobody polls them while this thread blocks.
+        // They are not polled while this thread blocks.
         self.waiting.clear();
         let bounded = self.random.below(2) == 0;
         let new = Arc::new(Epoch::new(bounded));
@@ -337,7 +337,7 @@ impl<'a> Worker<'a> {
             while let Ok(turn) = old.queue.receive().wait() {
                 self.serve(turn);
             }
-            // What waits in poisoned groups.
+            // The messages that wait in poisoned groups.
             old.queue.shutdown().iter().for_each(Message::settled);
             let left = old.queue.snapshot();
             if (left.waiting, left.in_flight) == (0, 0) {

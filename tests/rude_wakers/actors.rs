@@ -1,8 +1,8 @@
-//! Actors that do random things to one product, each a future, polled in random
-//! order with wakers that are rude at random, and dropped at random.
+//! Actors that do random things to one product. Each is a future, polled in random order with
+//! wakers that are rude at random, and dropped at random.
 //!
-//! At the end wakers are polite, and an actor is polled only if it was woken: one
-//! that is forgotten by somebody else's panic never ends, and is found.
+//! At the end wakers are polite, and an actor is polled only if it was woken: an actor that is
+//! forgotten because of another one's panic never ends, and is found.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -37,7 +37,7 @@ impl Stage {
     }
 
     fn rudeness(&self) -> Rudeness {
-        // Rarely all, often none.
+        // Rarely all of them, often none.
         let kind = || match self.below(6) {
             0 => u32::MAX,
             1 => self.below(1 << 16) as u32 * 0x1_0001,
@@ -47,8 +47,8 @@ impl Stage {
     }
 }
 
-/// Waits. A poll that panics because the waker cannot be cloned is made again;
-/// no other panic comes from one.
+/// Waits. A poll that panics because the waker cannot be cloned is repeated; polls panic for no
+/// other reason.
 pub(crate) async fn wait<F: Future + Unpin>(mut wait: F) -> F::Output {
     poll_fn(|cx| poll_again(&mut wait, cx)).await
 }
@@ -79,7 +79,7 @@ pub(crate) async fn wait_and_forget<F: Future + Unpin>(wait: F) -> Option<F::Out
     }
 }
 
-/// Lets others go first.
+/// Lets other actors go first.
 pub(crate) async fn pause() {
     let mut paused = false;
     poll_fn(|cx| {
@@ -96,13 +96,13 @@ pub(crate) type Actor<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// How many actors there are at once.
 const ACTORS: usize = 6;
-/// How many polls and drops in all, until the end.
+/// How many polls and drops there are in all, until the end.
 const STEPS: usize = 120;
-/// Nothing takes so many rounds to end.
+/// No run takes this many rounds to end.
 const ROUNDS: usize = 1000;
 
-/// One run. `actor` makes one more; `ending` has everybody who waits go on, and
-/// is called until it says that there is nothing left to do, when nobody is woken.
+/// One run. `actor` makes one more actor. `ending` lets all waiting actors go on; when none is
+/// woken it is called again, until it says that there is nothing left to do.
 pub(crate) fn run<'a>(
     seed: u64,
     actor: impl Fn(&'a Stage) -> Actor<'a>,
@@ -152,7 +152,7 @@ pub(crate) fn run<'a>(
     assert_eq!(wakers(), before, "seed {seed}: wakers are left");
 }
 
-/// Where an actor is, by the number of the waker that it was last polled with.
+/// The place of an actor, by the number of the waker that it was last polled with.
 struct Place<'a> {
     stage: &'a Stage,
     number: usize,
@@ -170,7 +170,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// With this waker or another, from then on only by that.
+    /// With this waker or another; from then on only by that one.
     fn poll(&mut self, rudeness: Rudeness) {
         if self.stage.one_in(2) {
             self.number = (self.number + ACTORS) % (2 * ACTORS);

@@ -1,5 +1,6 @@
-//! Wakers that panic when they are woken, cloned or dropped: no operation of anybody else unwinds for
-//! it, nothing is left half done, and a wait whose poll panicked can be polled again.
+//! Wakers that panic when they are woken, cloned or dropped: no operation of another thread or task
+//! unwinds because of it, nothing is left half done, and a wait whose poll panicked can be polled
+//! again.
 
 mod actors;
 #[path = "../support/random.rs"]
@@ -43,7 +44,7 @@ fn unwinds<R>(on: Act, f: impl FnOnce() -> R) -> std::thread::Result<R> {
     catch_unwind(AssertUnwindSafe(rudely))
 }
 
-/// What `f` gives while wakers panic when that is done to them. How often they did.
+/// The result of `f` while wakers panic on this act, and how often they did.
 fn counted<R>(on: Act, f: impl FnOnce() -> R) -> (R, u32) {
     take_panics();
     let Ok(done) = unwinds(on, f) else {
@@ -52,14 +53,14 @@ fn counted<R>(on: Act, f: impl FnOnce() -> R) -> (R, u32) {
     (done, take_panics())
 }
 
-/// The same of something that does it once at least.
+/// The same, where at least one waker must panic.
 fn despite<R>(on: Act, f: impl FnOnce() -> R) -> R {
     let (done, panics) = counted(on, f);
     assert!(panics > 0, "no waker panicked");
     done
 }
 
-/// A poll that panics, since the waker cannot be cloned.
+/// A poll that panics, because the waker cannot be cloned.
 fn poll_in_vain<F: Future + Unpin>(wait: &mut F) {
     let polled = unwinds(Act::Clone, || poll(wait).is_ready());
     assert!(polled.is_err(), "no waker was cloned");
@@ -101,7 +102,7 @@ fn a_ticket_whose_enter_was_forgotten_enters() {
     assert!(first.try_enter());
     std::mem::forget(waits(second.enter()));
     drop(first);
-    // Told already: it has no waker. One that enters in time has.
+    // Notified already: it has no waker. A ticket that enters in time has one.
     let mut third = gate.join(3);
     assert!(second.try_enter());
     std::mem::forget(waits(third.enter()));
@@ -145,7 +146,7 @@ fn an_owner_is_dropped() {
     }
 }
 
-/// One that waits has been granted what it waits for, and has not looked.
+/// A wait has been granted its lock, and has not looked.
 #[test]
 fn an_owner_is_dropped_that_was_granted_what_it_forgot() {
     let locks = LockTable::new();
@@ -194,7 +195,7 @@ fn a_shutdown_cancels() {
     drop(hold);
 }
 
-/// What a guard holds goes with it, and those behind its conversion go on.
+/// The guard's modes are released with it, and the waiters behind its conversion go on.
 #[test]
 fn a_guard_is_dropped_whose_conversion_was_forgotten() {
     for on in [Act::Wake, Act::Drop] {
@@ -214,8 +215,8 @@ fn a_guard_is_dropped_whose_conversion_was_forgotten() {
     }
 }
 
-/// More hold a mode than the word counts. One that does not fit there has asked
-/// for more, was handed it, forgot it and finds room in the word by then.
+/// More guards hold a mode than the word counts. One that does not fit has asked for more, was
+/// handed it, forgot the wait, and finds room in the word by then.
 #[test]
 fn a_guard_beyond_the_word_is_dropped_whose_conversion_was_forgotten() {
     for on in [Act::Wake, Act::Drop] {
@@ -237,7 +238,7 @@ fn a_guard_beyond_the_word_is_dropped_whose_conversion_was_forgotten() {
     }
 }
 
-/// A downgrade of one that does not fit in the word lets others go on.
+/// A downgrade of a guard that does not fit in the word lets others go on.
 #[test]
 fn a_guard_beyond_the_word_is_downgraded() {
     let lock = IntentLock::new().with_bypass(Bypass::AtMost(0));
@@ -255,15 +256,15 @@ fn a_guard_beyond_the_word_is_downgraded() {
     assert!(lock.try_lock(X).is_ok());
 }
 
-/// Polls that cannot clone the waker, before and after one that waits; then one
-/// that has what it waits for, whose waker panics when it is not needed.
+/// Polls that cannot clone the waker, before and after a poll that waits; then a poll that finds
+/// the grant, and whose waker panics when it is dropped.
 fn goes_on<F: Future + Unpin, R>(mut wait: F, grant: impl FnOnce() -> R) -> F::Output {
     poll_in_vain(&mut wait);
     assert!(poll(&mut wait).is_pending());
     let (again, _) = counted(Act::Drop, || poll(&mut wait));
     assert!(again.is_pending());
     despite(Act::Wake, grant);
-    // Some take what is there without a clone.
+    // Some waits take what is free without a clone.
     let polled = unwinds(Act::Clone, || poll(&mut wait));
     if let Ok(Poll::Ready(output)) = polled {
         return output;

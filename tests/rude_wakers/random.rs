@@ -1,6 +1,6 @@
 //! Every waiting operation in random states, with wakers that panic at random.
 //!
-//! `CONVERSANT_SEEDS` says how many runs of each there are; 100,000 take minutes.
+//! `CONVERSANT_SEEDS` sets the number of runs of each; 100,000 take minutes.
 
 mod dialogs;
 mod jobs;
@@ -10,7 +10,7 @@ mod scheduler;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs it for each seed, and says for which it failed.
+/// Runs it for each seed, and reports the seed that failed.
 fn seeds(run: impl Fn(u64)) {
     let said = std::env::var("CONVERSANT_SEEDS");
     let seeds = said.map_or(200, |said| said.parse().expect("a number"));

@@ -1,5 +1,5 @@
-//! Handles may be used after a panic that was caught: whatever panics in them leaves
-//! them whole. So none of them needs an `AssertUnwindSafe`.
+//! Handles may be used after a caught panic: whatever panics in them leaves them whole, so none of
+//! them needs an `AssertUnwindSafe`.
 
 use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -15,7 +15,7 @@ use conversant::queue::{self, Conversation, Lane, Queue};
 use conversant::scheduler::{self, Caller, Scheduler, Task};
 use conversant::semaphore::{self, Semaphore};
 
-/// Of the user's, and not unwind safe itself.
+/// A user's type that is not unwind safe itself.
 type Touchy = Cell<u8>;
 
 const fn safe<H: UnwindSafe + RefUnwindSafe>() {}

@@ -1,6 +1,6 @@
-//! Wakers that panic, when the test of their thread says so.
+//! Wakers that panic, when the test of their thread decides it.
 //!
-//! A waker is a number. Woken, it says so by that number, and panics after that.
+//! A waker is a number. A waker that is woken records its number, and panics after that.
 
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
@@ -14,8 +14,8 @@ pub(crate) enum Act {
     Drop,
 }
 
-/// Which of the next acts of a kind panic: the lowest bit says it of the next
-/// one, and the bits go round.
+/// Which of the next acts of a kind panic: the lowest bit decides about the next one, and the bits
+/// rotate.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Rudeness(pub(crate) [u32; 3]);
 
@@ -35,7 +35,7 @@ thread_local! {
     static WOKEN: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a panic of a waker carries.
+/// The payload of a waker's panic.
 pub(crate) struct Rude(pub(crate) Act);
 
 fn act(act: Act) {
@@ -80,7 +80,7 @@ pub(crate) fn rude(number: usize) -> Waker {
 
 /// Runs `f` while wakers are rude.
 pub(crate) fn while_rude<R>(rudeness: Rudeness, f: impl FnOnce() -> R) -> R {
-    /// Also if it unwinds.
+    /// Ends the rudeness, also when `f` unwinds.
     struct Ends;
     impl Drop for Ends {
         fn drop(&mut self) {
@@ -92,7 +92,7 @@ pub(crate) fn while_rude<R>(rudeness: Rudeness, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// How many wakers panicked since this was last asked.
+/// How many wakers panicked since the last call.
 pub(crate) fn take_panics() -> u32 {
     PANICS.take()
 }
@@ -111,7 +111,7 @@ pub(crate) fn say_woken(number: usize) {
     });
 }
 
-/// Whether the waker of this number was woken since this was last asked.
+/// Whether the waker of this number was woken since the last call.
 pub(crate) fn take_woken(number: usize) -> bool {
     WOKEN.with_borrow_mut(|woken| woken.get_mut(number).is_some_and(std::mem::take))
 }

@@ -39,7 +39,7 @@ fn a_queue() {
     assert!(group["id"]["key"].is_string() && group["bump"].is_null());
 }
 
-/// As they print.
+/// Ids are serialized as they print.
 #[test]
 fn ids_of_a_simulation() {
     let mut sim = Simulation::new(1).unwrap();

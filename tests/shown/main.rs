@@ -1,4 +1,4 @@
-//! What leaves the crate to be read: in words, and as JSON.
+//! What the crate shows to people and programs: in words, and as JSON.
 
 mod json;
 mod words;

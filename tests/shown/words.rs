@@ -1,4 +1,4 @@
-//! What a person may print says what a person would say.
+//! Values that a user may print are shown in plain words.
 
 use std::error::Error;
 use std::time::Duration;

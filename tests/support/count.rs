@@ -24,7 +24,7 @@ impl Count {
         self.0.load(SeqCst)
     }
 
-    /// That nobody keeps a clone of the waker but its owner.
+    /// Whether only its owner has a clone of the waker.
     pub(crate) fn is_let_go(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 2
     }

@@ -1,4 +1,4 @@
-//! A lock table tells who waits, and who gives up in a deadlock.
+//! A lock table sends events for waits, and for the victim of a deadlock.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use conversant::wait::{Op, Wait};
 
 use super::recorder::Recorder;
 
-/// A row of the table 0, or that. It does not print.
+/// A row of table 0, or the table itself. It has no `Debug`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Name(u32);
 
@@ -105,7 +105,7 @@ fn no_lock_is_held() {
     let free = Arc::new(AtomicU32::new(0));
     let times = free.clone();
     recorder.then(move |_| {
-        // It does not say how many there are while a shard is locked.
+        // It leaves the count of resources out while a shard is locked.
         if format!("{locks:?}").contains("resources") && locks.counts().resources > 0 {
             times.fetch_add(1, Relaxed);
         }

@@ -1,4 +1,4 @@
-//! What the subscribers of the crate `tracing` are told.
+//! The events that subscribers of the crate `tracing` get.
 
 mod jobs;
 mod locks;

@@ -1,4 +1,4 @@
-//! A queue tells of what is rare: bumps, pauses and failures that suspend a group.
+//! A queue sends events for rare things: bumps, pauses and failures that suspend a group.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn a_bump_is_told_if_it_changes_something() {
         [bumped(group, 7, 200), bumped(group, 7, 100)]
     );
 
-    // One that somebody looks at is bumped under the queue's lock.
+    // A group that is peeked at is bumped under the queue's lock.
     let look = queue.try_peek(group).unwrap();
     queue.bump(group, 9).unwrap();
     queue.bump(group, 9).unwrap();
@@ -72,7 +72,7 @@ fn a_pause_is_told_once() -> Result<(), OutOfRange> {
     Ok(())
 }
 
-/// Delivered so often in vain; with or without a turn around it.
+/// Fails as often as is allowed; with or without a turn around it.
 fn failures_are_told(fail: impl Fn(&Queue<u32>)) {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
@@ -152,7 +152,7 @@ fn no_lock_is_held() {
             return;
         }
         times.fetch_add(1, Relaxed);
-        // Each takes a lock of the group, or of the key's shard, too.
+        // Each of these takes a lock of the group, or of the key's shard, too.
         _ = same.group(group).unwrap().waiting();
         _ = by_key.group(&"anna");
     });
@@ -173,7 +173,7 @@ fn a_panic_of_the_subscriber_stops_nobody() {
     let group = conversation.group();
     assert_eq!(queue.take_failed(group).unwrap(), Some(1));
 
-    // Also where it is told while another panic is under way.
+    // Also if the event is sent during another panic.
     conversation.send(2).unwrap();
     let handler = catch_unwind(AssertUnwindSafe(|| {
         let mut turn = queue.try_receive().unwrap();

@@ -1,4 +1,4 @@
-//! A subscriber that notes what it is told, and then does something of its own.
+//! A subscriber that records its events, and then does something of its own.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -23,12 +23,12 @@ impl Recorder {
         assert!(self.then.set(Box::new(then)).is_ok(), "once");
     }
 
-    /// Until the guard is dropped it hears of what this thread does.
+    /// Until the guard is dropped the recorder gets the events of this thread.
     pub fn listen(&self) -> DefaultGuard {
         tracing::dispatcher::set_default(&Dispatch::new(self.clone()))
     }
 
-    /// What it has heard since it was asked last: level, product, what, and the fields.
+    /// The events since the last call: level, product, message, and the fields.
     pub fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }

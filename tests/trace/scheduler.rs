@@ -1,4 +1,4 @@
-//! A scheduler tells of each task if it is asked to; of bumps, pauses and waits in any case.
+//! A scheduler sends events for each task if its log does; for bumps, pauses and waits in any case.
 
 use std::mem::forget;
 use std::sync::mpsc::channel;
@@ -11,7 +11,7 @@ use conversant::scheduler::{
 
 use super::recorder::Recorder;
 
-/// A scheduler whose workers' threads the recorder hears, and its only caller.
+/// A scheduler whose workers' events the recorder gets, and its only caller.
 fn heard_by(recorder: &Recorder, builder: Builder) -> (Scheduler, Caller) {
     let recorder = recorder.clone();
     let builder = builder.on_thread_start(move |_| forget(recorder.listen()));
@@ -106,7 +106,7 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
     let recorder = Recorder::default();
     let (_scheduler, caller) = heard_by(&recorder, one());
     let same = caller.clone();
-    // No worker is left for what it waits for.
+    // No worker is left for the task that it waits for.
     let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
     let place = Place::new().label("parent");
     let outcome = caller.exec_with(place, waits);
@@ -120,7 +120,7 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
     assert!(matches!(outcome.verdict, Verdict::Failed(e) if e == stalled));
 }
 
-/// For room that the end of another task gives.
+/// For room that the end of another task frees.
 #[test]
 fn a_wait_for_room_that_comes_is_no_deadlock() {
     let recorder = Recorder::default();
@@ -154,7 +154,7 @@ fn a_wait_that_comes_to_its_end_is_no_deadlock() {
     let (_scheduler, caller) = heard_by(&recorder, Scheduler::builder().workers(2));
     let (go, may_go) = channel();
     let go = Mutex::new(go);
-    // The other task goes on when it is told that this one waits.
+    // The other task goes on when an event reports that this one waits.
     recorder.then(move |_| go.lock().unwrap().send(()).unwrap());
     let other = caller.exec(move || may_go.recv()).unwrap();
     let other = Mutex::new(other);
@@ -190,6 +190,6 @@ fn no_lock_is_held() {
     let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
     caller.exec(waits).unwrap().outcome().wait().unwrap();
     caller.synchronize().wait().unwrap();
-    // Three of what is rare, two of the cancelled task, the wait and its end, three each of two.
+    // Three rare events, two of the cancelled task, a wait and its end, three of each of two tasks.
     assert_eq!(recorder.heard().len(), 3 + 2 + 2 + 2 * 3);
 }

@@ -1,4 +1,4 @@
-//! What dialogs are to do, in the plainest words: lists, on one thread, with no regard to cost.
+//! What dialogs must do, in the plainest form: lists, on one thread, without regard to cost.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) type SideId = (usize, usize);
 pub(crate) enum Word {
     Message(u32),
     End,
-    /// By its code; none stands for that of a peer that is gone.
+    /// With its code; `None` is the code of a peer that is gone.
     Error(Option<u32>),
     Timer,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Item {
     /// Errors before all others, then by number.
     place: (bool, u32),
     group: usize,
-    /// With it its side ends.
+    /// Its receipt ends its side.
     pub(crate) last: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Group {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueState {
-    /// The most that wait or are in flight, if there is such a number.
+    /// The most messages that wait or are in flight, if there is such a bound.
     pub(crate) capacity: Option<u64>,
     pub(crate) closed: bool,
     pub(crate) gone: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Model {
     pub(crate) queues: [QueueState; 2],
     pub(crate) dialogs: Vec<[Side; 2]>,
     pub(crate) groups: BTreeMap<usize, Group>,
-    /// The group of the turn that is live, and how many more it may take.
+    /// The group of the live turn, and how many more messages it may take.
     pub(crate) turn: Option<(usize, u32)>,
     groups_made: usize,
     timers_set: u32,
@@ -221,14 +221,14 @@ impl Model {
         capacity.is_some_and(|most| waiting + in_flight >= most)
     }
 
-    /// Whether somebody will receive what is put there, also if it is full.
+    /// Whether a message put there will be received, even if the queue is full.
     fn hears(&self, queue: usize) -> bool {
         let QueueState { closed, gone, .. } = self.queues[queue];
         let (waiting, in_flight, _) = self.holds(queue);
         !gone && (!closed || waiting + in_flight > 0)
     }
 
-    /// False if it had ended.
+    /// False if the side had ended.
     pub(crate) fn end(&mut self, (dialog, side): SideId, word: Word) -> bool {
         let peer = (dialog, 1 - side);
         let mine = self.side((dialog, side));
@@ -309,7 +309,7 @@ impl Model {
         Ok(group.waiting.remove(0))
     }
 
-    /// The next one of the live turn.
+    /// The next message of the live turn.
     pub(crate) fn next(&mut self) -> Option<Item> {
         let (key, left) = self.turn?;
         let group = self.of(key);
@@ -328,7 +328,7 @@ impl Model {
         }
     }
 
-    /// It is done, and in somebody's hand: [`let_go`](Self::let_go) is next.
+    /// It is completed, and the reader holds it: [`let_go`](Self::let_go) is next.
     pub(crate) fn complete(&mut self, item: &Item) {
         self.of(item.group).in_flight -= 1;
         self.reap(item.group);

@@ -1,11 +1,11 @@
-//! What is done at random, and how often.
+//! The random operations, and how often each is done.
 
 use proptest::prelude::*;
 
-/// The numbers choose among what there is, and where there is nothing the operation does nothing.
+/// The numbers select among what exists; if nothing does, the operation does nothing.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
-    /// In groups: 0 of its own, 1 the one that is shared, else that of a dialog's side.
+    /// In groups: 0 of its own, 1 the shared one, otherwise that of a dialog's side.
     Begin([u8; 2]),
     Send(u8),
     End(u8),
@@ -17,10 +17,10 @@ pub(crate) enum Operation {
     Receive(u8),
     /// Receives and keeps the turn, if none is kept.
     Turn(u8),
-    /// Of the turn that is kept.
+    /// A message of the turn that is kept.
     Next,
     EndTurn,
-    /// With true what was received is dropped at once.
+    /// If true, the received message is dropped at once.
     Complete(u8, bool),
     LetGo(u8),
     GiveBack(u8),

@@ -1,4 +1,4 @@
-//! Dialogs and their model side by side: the same after each step, and nothing left in the end.
+//! Dialogs and their model together: the same after each step, and nothing left at the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,11 +36,11 @@ pub(crate) struct World {
 const UNLIMITED: usize = usize::MAX;
 /// Deliveries of one turn.
 const QUANTUM: u32 = 4;
-/// Messages of a queue that is bounded.
+/// The capacity of a bounded queue.
 const CAPACITY: u32 = 5;
 
 impl World {
-    /// The far queue with a capacity, or without.
+    /// The far queue has a capacity, or none.
     pub(crate) fn new(bounded: bool) -> Self {
         let capacity = bounded.then_some(CAPACITY);
         let queues = [None, capacity].map(|capacity| {
@@ -282,7 +282,7 @@ impl World {
         }
     }
 
-    /// Ends all, and receives what is left.
+    /// Ends all, and receives the rest.
     pub(crate) fn finish(mut self) {
         self.run(&Operation::EndTurn);
         while !self.in_flight.is_empty() {
@@ -308,7 +308,7 @@ impl World {
             assert_eq!(holds(queue), (0, 0, 0));
         }
         drop((self.sides, self.queues, self.lanes));
-        // Not one of the messages is kept anywhere.
+        // No message is kept anywhere.
         assert_eq!(Arc::strong_count(&self.notes), 1);
     }
 }
@@ -328,7 +328,7 @@ fn word(event: &Event<Note>) -> Word {
     }
 }
 
-/// What waits, what is in flight, and how many groups there are.
+/// Messages that wait, messages in flight, and the number of groups.
 fn holds(queue: &Queue<Received<Note>>) -> (u64, u64, usize) {
     let snapshot = queue.snapshot();
     let groups = snapshot.lanes.iter().map(|lane| lane.groups.len()).sum();

@@ -25,7 +25,7 @@ fn after_end_sending_is_an_error_that_returns_the_message() {
     near.end().unwrap();
     let refused = near.send("late").unwrap_err();
     assert_eq!((refused.message, refused.reason), ("late", Refused::Ended));
-    // Nobody would receive the answer.
+    // The answer could never be received.
     let refused = far.send("vain").unwrap_err();
     assert_eq!(
         (refused.message, refused.reason),
@@ -58,7 +58,7 @@ fn a_half_closed_side_receives_what_was_sent_and_then_the_end_in_order() {
     near.end().unwrap();
     assert_eq!(far.refusal(), Some(Refused::PeerEnded));
     assert_eq!(events(&world.far), [Message("a"), Message("b"), End]);
-    // The end was let go of: the far side has ended too.
+    // The event of the end was dropped: the far side has ended too.
     assert_eq!(far.refusal(), Some(Refused::Ended));
     assert!(world.is_clean());
 }
@@ -123,7 +123,7 @@ fn what_a_turn_has_not_delivered_when_its_side_ends_does_not_come_back() {
     assert_eq!(events(&world.far), [Message("b")]);
 }
 
-/// Alone in a group that others keep, and behind what waits for them.
+/// Alone in a group that others pin, and behind other sides' waiting messages.
 #[test]
 fn ending_drops_whatever_waits_for_its_side() {
     type Put = fn(&World, &Endpoint<&'static str>, &Endpoint<&'static str>);

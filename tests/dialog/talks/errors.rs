@@ -11,7 +11,7 @@ fn an_error_overtakes_what_waits_on_its_dialog() {
     near.end_with(fault(7)).unwrap();
     let error = next(&world.far).unwrap();
     assert_eq!(error.event, Error(fault(7)));
-    // What it overtook can be received while somebody holds it.
+    // The messages that it overtook can be received while it is held.
     assert_eq!(events(&world.far), [Message("a"), Message("b")]);
     drop(error);
     drop(far);
@@ -83,7 +83,7 @@ fn errors_of_dialogs_in_one_group_keep_their_order() {
     let codes =
         |both: &[Detached<Side>]| -> Vec<_> { both.iter().map(|d| d.event.clone()).collect() };
     assert_eq!(codes(&both), [Error(fault(1)), Error(fault(2))]);
-    // Back in the other order: to their places.
+    // Given back in the other order: each returns to its place.
     both.into_iter().rev().for_each(Detached::give_back);
     both = (0..2).map(|_| take(&world.far).unwrap()).collect();
     assert_eq!(codes(&both), [Error(fault(1)), Error(fault(2))]);
@@ -125,7 +125,7 @@ fn a_poisoned_group_goes_on_when_the_side_that_poisoned_it_ends() {
     far_a.end().unwrap();
     assert_eq!(far.poisoned(), []);
     assert_eq!(events(&far), [Message("c1")]);
-    // Poisoned, and then empty: nothing is set aside for ever.
+    // Poisoned, and then empty: nothing is set aside forever.
     c.send("c2").unwrap();
     take(&far).unwrap().give_back();
     far_c.end().unwrap();

@@ -9,7 +9,7 @@ fn a_stale_handle_is_an_error_and_never_another_dialog() {
     let (id, stale, group) = (near.id(), near.clone(), near.group());
     drop((near, far));
     assert!(world.is_clean());
-    // A dialog in the same places.
+    // A dialog in the same slots.
     let (near, _far) = world.pair();
     assert_ne!(near.id(), id);
     assert_ne!(near.group(), group);
@@ -60,7 +60,7 @@ fn the_end_of_a_dialog_with_a_closed_queue_that_is_drained_is_the_end_of_both_si
     }
 }
 
-/// An end may come into an empty group of a closed queue for as long as the queue has work.
+/// An end may enter an empty group of a closed queue while the queue still has work.
 #[test]
 fn an_empty_side_of_a_closed_queue_is_not_drained_before_its_queue_is() {
     let world = World::new();
@@ -161,7 +161,7 @@ fn a_detached_endpoint_ends_with_the_dialog_only() {
     assert!(world.is_clean());
 }
 
-/// A look at a message has it to itself; when its side ends meanwhile it does not come back.
+/// A peek holds its message; if the message's side ends meanwhile it does not come back.
 #[test]
 fn what_is_looked_at_when_its_side_ends_goes_with_the_look() {
     for poisoned in [false, true] {
@@ -190,7 +190,7 @@ fn what_is_looked_at_when_its_side_ends_goes_with_the_look() {
     }
 }
 
-/// An error that comes during a look stands before what is looked at.
+/// An error that comes during a peek is placed before the message that is peeked at.
 #[test]
 fn an_error_overtakes_what_is_looked_at() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Messages and timers both ways, and whose group they stand in.
+//! Messages and timers both ways, and the groups that they are in.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn each_side_has_a_group_of_its_own() {
     let mut held = turn(&world.far).unwrap();
     let delivery = held.next().unwrap();
     assert_eq!(delivery.event, Message("held"));
-    // The other dialog is not kept by it.
+    // The other dialog is not blocked by it.
     assert_eq!(events(&world.far), [Message("free")]);
     delivery.complete();
 }
@@ -89,7 +89,7 @@ fn a_related_group_is_shared_in_order_and_by_one_reader_at_a_time() {
     assert!(take(&world.far).is_none());
     delivery.complete();
     drop(one);
-    // Ending one side drops what waits for it, and nothing of its neighbour's.
+    // Ending one side drops the messages that wait for it, and none of the other dialog's.
     let a = next(&world.far).map(|received| received.endpoint().clone());
     assert_eq!(a.map(|a| a.id().dialog()), Some(second.id().dialog()));
     drop((first, second));
@@ -106,7 +106,7 @@ fn a_dialog_begins_in_the_group_of_an_endpoint() {
     near.send("a").unwrap();
     other.send("b").unwrap();
     assert_eq!(events(&world.far), [Message("a"), Message("b")]);
-    // Its group outlives the endpoint, while something else keeps it.
+    // Its group outlives the endpoint, while something else pins it.
     let stale = far.detach();
     stale.end().unwrap();
     let third = world.dialogs.begin(&world.near_lane, &stale).unwrap();
@@ -132,7 +132,7 @@ fn a_timer_comes_to_its_own_side_when_it_is_due() {
     assert_eq!(events(&world.far), [Message("a")]);
     assert_eq!(world.dialogs.advance(seconds(13)), Some(seconds(15)));
     assert_eq!(events(&world.far), [Timer]);
-    // Replaced, it is due at the new time only.
+    // Replaced, the timer is due at the new time only.
     near.set_timer(seconds(7)).unwrap();
     assert_eq!(world.dialogs.advance(seconds(19)), Some(seconds(20)));
     assert_eq!(events(&world.near), []);
@@ -143,7 +143,7 @@ fn a_timer_comes_to_its_own_side_when_it_is_due() {
     assert_eq!(near.clear_timer(), Ok(true));
     assert_eq!(world.dialogs.advance(seconds(30)), None);
     assert_eq!(events(&world.near), []);
-    // It goes with its side, and stays with a side that is told of the end.
+    // The timer ends with its side, and stays with a side that is told of the end.
     near.set_timer(seconds(2)).unwrap();
     far.set_timer(seconds(1)).unwrap();
     near.end().unwrap();

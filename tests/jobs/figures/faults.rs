@@ -39,7 +39,7 @@ fn fault_no_inversion_when_a_member_completes_between_two_claims() {
     let (queue, _) = twelve(Limit::SERIAL);
     let (mut claims, _) = claim(&queue, 3);
     complete(&mut claims, 1);
-    // 5 is free now, and stands where its key says: behind 4, before 6.
+    // 5 is free now, and its key places it behind 4 and before 6.
     assert_eq!(claim(&queue, 3).1, [4, 5, 6]);
 }
 
@@ -93,7 +93,7 @@ impl Wake for Woken {
     }
 }
 
-/// As the docs say: until more may run than claims have been woken, or it is dropped.
+/// As the docs say: until more jobs may run than claims have been woken, or the claim is dropped.
 #[test]
 fn one_that_was_woken_and_is_not_polled_keeps_one_job_whatever_happens() {
     let queue = Queue::new();
@@ -109,7 +109,7 @@ fn one_that_was_woken_and_is_not_polled_keeps_one_job_whatever_happens() {
     queue.push(1, 1, Place::new().group("one")).unwrap();
     assert_eq!(told(), [1, 0, 0]);
     for n in 2..100 {
-        // Its group has no room for it beside the first.
+        // Its group has no room for it while the first is claimed.
         queue.push(n, n, Place::new().group("one")).unwrap();
         queue.advance(at(u64::from(n)));
         let (held, numbers) = claim(&queue, 1);

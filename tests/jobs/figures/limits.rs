@@ -1,4 +1,4 @@
-//! What keeps a job and who goes first: keys, limits, tenants.
+//! What blocks a job and which job goes first: keys, limits, tenants.
 
 use conversant::job_queue::{Refused, Scope, Why};
 

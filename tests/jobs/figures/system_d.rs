@@ -83,7 +83,7 @@ fn d4_one_that_comes_back_goes_ahead_of_the_next_that_stands() {
     let (queue, _) = twelve(Limit::AtMost(2));
     let (mut claims, _) = claim(&queue, 6);
     complete(&mut claims, 1);
-    // 9 stands for its group now, behind 7.
+    // 9 is the first of its group now, behind 7.
     let (_seven, numbers) = claim(&queue, 1);
     assert_eq!(numbers, [7]);
     let five = claims.iter().position(|claim| **claim == 5).unwrap();

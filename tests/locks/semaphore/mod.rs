@@ -31,7 +31,7 @@ impl Wake for Bell {
     }
 }
 
-/// A wait driven by hand.
+/// A wait polled by hand.
 pub(crate) struct Hand<'a> {
     wait: Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>,
     pub(crate) bell: Arc<Bell>,
@@ -45,7 +45,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Made and polled once, in vain.
+    /// A wait that was polled once and is pending.
     pub(crate) fn waiting(semaphore: &'a Semaphore, count: u32) -> Self {
         let mut hand = Self::new(semaphore, count);
         assert!(hand.poll().is_pending());
@@ -57,7 +57,7 @@ impl<'a> Hand<'a> {
         self.wait.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
-    /// What it gives, having been woken.
+    /// Its result, after it was woken.
     pub(crate) fn woken(&mut self) -> Outcome<'a> {
         assert!(self.bell.rings() > 0, "it has been woken");
         match self.poll() {
@@ -71,7 +71,7 @@ pub(crate) fn semaphore(limit: u32, bypass: Bypass) -> Semaphore {
     Semaphore::new(limit).unwrap().with_bypass(bypass)
 }
 
-/// Strictly first come, first served.
+/// A strictly FIFO semaphore.
 pub(crate) fn strict(limit: u32) -> Semaphore {
     semaphore(limit, Bypass::AtMost(0))
 }
@@ -84,13 +84,13 @@ pub(crate) fn refusal(semaphore: &Semaphore, count: u32) -> AcquireError {
     semaphore.try_acquire(count).unwrap_err()
 }
 
-/// Count and state of each waiter in line.
+/// Count and state of each queued waiter.
 pub(crate) fn line(semaphore: &Semaphore) -> Vec<(u32, WaiterState)> {
     let waiters = semaphore.snapshot().waiters;
     waiters.iter().map(|w| (w.count, w.state)).collect()
 }
 
-/// All permits are back and nobody is left.
+/// All permits are back and no waiter is left.
 #[track_caller]
 pub(crate) fn assert_idle(semaphore: &Semaphore, limit: u32) {
     let snapshot = semaphore.snapshot();
@@ -101,7 +101,7 @@ pub(crate) fn assert_idle(semaphore: &Semaphore, limit: u32) {
     assert_eq!(snapshot.overtakings, 0);
 }
 
-/// Runs `act` when so many stand in line.
+/// Runs `act` when `count` waiters are queued.
 pub(crate) fn when_waiting(semaphore: &Semaphore, count: usize) {
     while semaphore.snapshot().waiters.len() < count {
         std::thread::yield_now();

@@ -1,17 +1,16 @@
-//! A semaphore that is a list and a few loops, as SEMANTICS says it.
+//! A semaphore that is a list and a few loops, as SEMANTICS specifies it.
 
 use conversant::limit::Bypass;
 use conversant::semaphore::AcquireError;
 use conversant::wait::WaiterState;
 
-/// One that waits, in the naive semaphore.
+/// A waiter of the naive semaphore.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waiter {
     pub(crate) id: usize,
     pub(crate) count: u32,
     pub(crate) state: State,
-    /// How often it has been overtaken, and how many grants there were ahead of
-    /// it: for the bound.
+    /// How often it has been overtaken, and how many grants there were ahead of it: for the bound.
     pub(crate) overtaken: u64,
     pub(crate) grants: u64,
 }
@@ -28,7 +27,7 @@ pub(crate) struct Naive {
     pub(crate) closed: bool,
     pub(crate) overtakings: u32,
     pub(crate) bypass: Bypass,
-    /// In order of arrival; the refused and granted stay until they look.
+    /// In order of arrival; refused and granted waiters stay until they look.
     pub(crate) all: Vec<Waiter>,
     pub(crate) rings: Vec<usize>,
 }
@@ -63,7 +62,7 @@ impl Naive {
         }
     }
 
-    /// All that those up to and including this one ask for.
+    /// The sum of the requests up to and including this one.
     pub(crate) fn asked_up_to(&self, id: usize) -> i64 {
         let ahead = self.line().take_while(|w| w.id <= id);
         ahead.map(|w| i64::from(w.count)).sum()
@@ -101,7 +100,7 @@ impl Naive {
         Ok(())
     }
 
-    /// One in line has got its permits.
+    /// A queued waiter has been granted its permits.
     pub(crate) fn granted(&mut self, id: usize) {
         if self.line().next().map(|w| w.id) == Some(id) {
             self.overtakings = 0;
@@ -123,14 +122,14 @@ impl Naive {
         }
     }
 
-    /// In vain if `None`.
+    /// `None` if it must wait on.
     pub(crate) fn look(&mut self, id: usize) -> Option<Result<(), AcquireError>> {
         let at = self.all.iter().position(|w| w.id == id).unwrap();
         let n = i64::from(self.all[at].count);
         match self.all[at].state {
             State::Refused(error) => {
                 self.all.remove(at);
-                // One turned away that looks after the close is told of the close.
+                // A refused waiter that looks after the close is told of the close.
                 return Some(Err(if self.closed {
                     AcquireError::Closed
                 } else {

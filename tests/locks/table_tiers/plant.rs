@@ -30,7 +30,7 @@ impl Wake for Flag {
     }
 }
 
-/// Tasks of one thread, and a clock that goes on when none of them can.
+/// Tasks of one thread, and a clock that advances when none of them can go on.
 #[derive(Default)]
 pub(super) struct Clock {
     now: Cell<u64>,
@@ -50,7 +50,7 @@ impl Clock {
         .await;
     }
 
-    /// Runs all to their end, and at each of these times looks; false if some can go no further.
+    /// Runs all to their end, and calls `look` at each of these times; false if some are stuck.
     pub(super) fn run<'a>(
         &self,
         mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>,
@@ -129,9 +129,9 @@ pub(super) struct Task {
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Protocol {
-    /// S, then the receive is let go, then IX.
+    /// S, then the receive is released, then IX.
     Locks,
-    /// The receive is let go, then S, then IX.
+    /// The receive is released, then S, then IX.
     LetGoTooEarly,
     Gate,
 }
@@ -167,7 +167,7 @@ impl Plant {
         }
     }
 
-    /// A reader: `delay` ms pass between its receiving a task and its doing anything with it.
+    /// A reader: `delay` ms pass between receiving a task and doing anything with it.
     async fn read(&self, protocol: Protocol, delay: u64) {
         loop {
             let turn = self.turn.take().await;
@@ -254,7 +254,7 @@ impl Plant {
         format!("{running:?} | {granted} | {waiting} | {queued:?} | {busy}")
     }
 
-    /// No task of a tier starts before every earlier tier's tasks have finished: all had arrived.
+    /// No task of a tier starts before the tasks of every earlier tier have ended: all had arrived.
     pub(super) fn in_order(&self) -> bool {
         let rows = self.rows.borrow();
         let early = |&(_, tier, start, _): &(usize, u32, u64, u64)| {

@@ -1,4 +1,4 @@
-//! The example `model_checked` with loom, as its Cargo.toml has it done.
+//! The example `model_checked` with loom, configured as in its Cargo.toml.
 
 extern crate conversant_models as conversant;
 

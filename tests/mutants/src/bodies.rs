@@ -7,23 +7,23 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Block, ReturnType, Signature, Type, TypeParamBound};
 
-/// The body of a function that is in no other function.
+/// The body of a function that is not inside another function.
 pub struct Body {
     pub range: Range<usize>,
     pub kind: Kind,
 }
 
-/// What is to be done for a choice of bodies.
+/// How a body can be one of several at run time.
 #[derive(PartialEq, Eq)]
 pub enum Kind {
     Plain,
-    /// An iterator without a name: its forms are of different types.
+    /// An iterator of unnamed type: its forms are of different types.
     Iterator,
-    /// There is no choice.
+    /// It cannot be chosen at run time.
     Fixed,
 }
 
-/// Those of a file, in order.
+/// The bodies of a file, in order.
 pub fn bodies(text: &str) -> Result<Vec<Body>> {
     let mut found = Bodies(Vec::new());
     found.visit_file(&syn::parse_file(text)?);
@@ -50,7 +50,7 @@ impl Bodies {
     }
 }
 
-/// Whether an `impl Iterator` is returned that promises no more than to be cloned.
+/// Whether it returns an `impl Iterator` that promises no other trait than `Clone`.
 fn is_iterator(output: &ReturnType) -> bool {
     let ReturnType::Type(_, returned) = output else {
         return false;
@@ -70,7 +70,7 @@ fn is_iterator(output: &ReturnType) -> bool {
         && names.all(|other| other.is_some_and(|other| other == "Clone"))
 }
 
-/// Whether a type says `impl`.
+/// Whether a type contains `impl`.
 struct Unnamed(bool);
 
 impl<'ast> Visit<'ast> for Unnamed {

@@ -11,19 +11,19 @@ use cargo_metadata::{Message, MetadataCommand};
 use crate::patch::{Command, Target};
 use crate::tree::Tree;
 
-/// Those that are built again.
+/// The packages that are built again.
 const PACKAGES: [&str; 3] = ["conversant", "conversant-models", "conversant-schedules"];
 
 /// A test program.
 #[derive(Clone)]
 pub struct Program {
     pub path: PathBuf,
-    /// Where cargo would run it.
+    /// The folder in which cargo would run it.
     pub folder: PathBuf,
 }
 
 impl Program {
-    /// A copy that no later build writes over.
+    /// A copy that no later build overwrites.
     pub fn kept(&self, path: PathBuf) -> Result<Self> {
         std::fs::copy(&self.path, &path)?;
         let folder = self.folder.clone();
@@ -31,12 +31,12 @@ impl Program {
     }
 }
 
-/// The test programs that some commands run.
+/// The test programs of several commands.
 pub struct Tests(HashMap<(String, Target), Program>);
 
 impl Tests {
-    /// In one call of cargo: as the crate's own tests are built, and so with
-    /// dependencies that are there already.
+    /// Builds them by one call of cargo, as the crate's own tests are built: so the dependencies
+    /// are already there.
     pub fn build<'a>(tree: &Tree, commands: impl Iterator<Item = &'a Command>) -> Result<Self> {
         let mut asked: BTreeSet<Vec<&str>> = BTreeSet::new();
         for command in commands {
@@ -49,7 +49,7 @@ impl Tests {
         let built = Process::new(env!("CARGO"))
             .args(["test", "--no-run"])
             .arg("--message-format=json-render-diagnostics")
-            // A fifth of the time, and nobody reads a backtrace of these.
+            // It takes a fifth of the time, and these backtraces are not read.
             .args(PACKAGES.map(|name| format!("--config=profile.dev.package.{name}.debug=false")))
             .args(asked.iter().flatten())
             .env("CARGO_TARGET_DIR", tree.target())

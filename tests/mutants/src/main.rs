@@ -5,15 +5,14 @@
 //! # must fail: cargo test -p conversant-models --lib wait::model::first_wait
 //! ```
 //!
-//! All of them are built at once: a copy of the tree has both forms of each
-//! function that a patch changes, and a number in the environment says which one
-//! runs (`weave`). A patch that changes more than bodies of functions, or one
-//! that cannot be chosen at run time, is built alone.
+//! All variants are built at once: a copy of the tree has both forms of each function that a patch
+//! changes, and a number in the environment selects which one runs (`weave`). A patch that changes
+//! more than bodies of functions, or that cannot be selected at run time, is built alone.
 //!
-//! A variant is caught as soon as one of its tests fails. It is caught too if the test hangs:
-//! if it takes more than four times as long as unbroken, and either at least 3 s or a second
-//! in which it uses no processor. Where threads race one run may miss it: ten runs, and as
-//! many as 3 s hold, may not. It counts against us if the test passes, if there is none, if it
+//! A variant is caught as soon as one of its tests fails. It is also caught if the test hangs: if
+//! it takes more than four times as long as unbroken, and either at least 3 s or a second in which
+//! it uses no processor. Where threads race one run may miss the defect: ten runs, and as many as
+//! fit into 3 s, may not. The variant counts against us if the test passes, if there is none, if it
 //! fails unbroken, or if the patch does not compile or does not say exactly where it belongs.
 
 mod bodies;
@@ -106,14 +105,14 @@ fn main() -> Result<ExitCode> {
     Ok(report.end())
 }
 
-/// The test program of one that cannot be woven.
+/// The test program of a patch that cannot be woven.
 fn built_alone(tree: &Tree, patch: &Patch, files: &Files, copies: &Path) -> Result<Program> {
     tree.write(files)?;
     let tests = Tests::build(tree, [&patch.command].into_iter())?;
     tests.get(&patch.command)?.kept(copies.join(&patch.name))
 }
 
-/// Those asked for, by name.
+/// The patches asked for, by name.
 fn load(folder: &Path, names: &[String]) -> Result<Vec<Patch>> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -1,7 +1,7 @@
 //! A patch: which test must fail, and what it changes where.
 //!
-//! Line numbers in it count for nothing: what it takes out, with the lines
-//! around that, must stand in its file exactly once.
+//! Line numbers in it do not count. The lines that it removes, with the lines around them, must
+//! occur in its file exactly once.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub struct Patch {
     pub name: String,
     pub command: Command,
-    /// Each of one file.
+    /// The hunks, each of one file.
     pub hunks: Vec<Hunk>,
 }
 
@@ -105,7 +105,7 @@ impl Hunk {
         match line.split_at_checked(1) {
             Some(("-", old)) => self.old.push(old.to_owned()),
             Some(("+", new)) => self.new.push(new.to_owned()),
-            // An empty line around it may have lost its blank.
+            // An empty line of context may have lost its blank.
             other => {
                 let around = other.map_or("", |(_, around)| around);
                 self.old.push(around.to_owned());
@@ -114,7 +114,7 @@ impl Hunk {
         }
     }
 
-    /// The text with this changed.
+    /// The text with this hunk applied.
     pub fn apply(&self, text: &str) -> Result<String> {
         let lines: Vec<&str> = text.lines().collect();
         let places: Vec<usize> = lines

@@ -1,4 +1,4 @@
-//! What came of each variant.
+//! The result of each variant.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use crate::trial::Verdict;
 pub struct Report {
     begun: Instant,
     caught: usize,
-    /// Names, told again at the end.
+    /// Names that are repeated at the end.
     bad: Vec<String>,
     /// How long each test took until it failed, or was known to hang.
     times: Vec<(Duration, String)>,
 }
 
-/// So many are told again at the end, which takes shorter if their tests do.
+/// This many are repeated at the end: the run is shorter if their tests are.
 const SLOWEST: usize = 20;
 
 impl Report {

@@ -1,4 +1,4 @@
-//! A copy of the tree, in which variants are built.
+//! A copy of the tree, in which the variants are built.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::patch::Patch;
 /// The text of files by their paths in the tree.
 pub type Files = BTreeMap<String, String>;
 
-/// The copy. It stays from run to run, so that only what changed is built again.
+/// The copy. It stays from run to run, so that only changed files are built again.
 pub struct Tree {
     root: PathBuf,
     pub path: PathBuf,
-    /// What the tree consists of.
+    /// The files of the tree.
     files: BTreeSet<PathBuf>,
 }
 
 impl Tree {
-    /// What git would commit, and the lock file.
+    /// The files that git would commit, and the lock file.
     pub fn of(root: &Path) -> Result<Self> {
         let listed = Command::new("git")
             .args([
@@ -46,7 +46,7 @@ impl Tree {
         Ok(Self { root, path, files })
     }
 
-    /// That of the tree itself: what it depends on is built once.
+    /// The target directory of the tree itself: dependencies are built once.
     pub fn target(&self) -> PathBuf {
         let said = std::env::var_os("CARGO_TARGET_DIR");
         said.map_or_else(|| self.root.join("target"), PathBuf::from)
@@ -58,7 +58,7 @@ impl Tree {
         text.with_context(|| file.to_owned())
     }
 
-    /// The files that a patch changes, as it leaves them.
+    /// The files that a patch changes, after the change.
     pub fn patched(&self, patch: &Patch) -> Result<Files> {
         let mut files = Files::new();
         for hunk in &patch.hunks {
@@ -71,7 +71,7 @@ impl Tree {
         Ok(files)
     }
 
-    /// Has these files so, and all others as in the root.
+    /// Writes these files as given, and all others as in the root.
     pub fn write(&self, files: &Files) -> Result<()> {
         for file in &self.files {
             let mut text = match file.to_str().and_then(|file| files.get(file)) {
@@ -87,7 +87,7 @@ impl Tree {
     }
 }
 
-/// Cargo tells a package from its copy by nothing else in one target directory.
+/// In one target directory, cargo tells a package from its copy only by the version.
 fn with_another_version(manifest: &str) -> String {
     let version = |line: &str| match line.strip_prefix("version = ") {
         Some(version) => format!("version = {}-mutants\"\n", version.trim_end_matches('"')),
@@ -96,7 +96,7 @@ fn with_another_version(manifest: &str) -> String {
     manifest.lines().map(version).collect()
 }
 
-/// Cargo builds again what is younger than its build.
+/// Cargo rebuilds from files that are younger than their build.
 fn write_if_new(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|there| there == text) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Runs tests for variants, for so long and no longer.
+//! Runs tests for variants, for a limited time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,31 +13,31 @@ use crate::builds::{Program, Tests};
 use crate::patch::Patch;
 use crate::weave::VARIABLE;
 
-/// What takes longer is compared with how long it takes unbroken.
+/// A test that takes longer is compared with its unbroken run.
 const LONG: Duration = Duration::from_secs(3);
-/// What uses no processor for so long may hang, which is also seen by how long it takes unbroken.
+/// A test that uses no processor for this long may hang: its unbroken run decides that, too.
 const STILL: Duration = Duration::from_secs(1);
-/// So many times as long as unbroken, and [`LONG`] or [`STILL`], is too long.
+/// More than this many times as long as unbroken, and [`LONG`] or [`STILL`], is too long.
 const TIMES: u32 = 4;
-/// Where a test fails at once it is not looked at unbroken for much longer.
+/// Where a test fails at once, its unbroken run is not watched for much longer than this.
 const LITTLE: Duration = Duration::from_millis(200);
-/// How often a test is looked at.
+/// How often a test is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a program says of a test that failed; the others need not end.
+/// What a program prints of a test that failed; the others need not end.
 const FAILED: &str = " ... FAILED\n";
-/// So long a test may take unbroken.
+/// The longest time that a test may take unbroken.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Where threads race one run may miss what is broken: so many are made, and more
-/// for as long as [`LONG`].
+/// Where threads race one run may miss the defect: the test runs this often, and again until
+/// [`LONG`] has passed.
 const RUNS: usize = 10;
 
 /// A variant, and how its test is run.
 pub struct Trial {
     pub name: String,
-    /// For the switch; 0 for none.
+    /// The number for the switch; 0 for none.
     number: usize,
     program: Program,
-    /// Does what is right if the switch says none.
+    /// Behaves correctly if the switch selects no variant.
     sound: Program,
     filter: Vec<String>,
 }
@@ -45,16 +45,16 @@ pub struct Trial {
 /// What a test did.
 enum Look {
     Fails(Duration),
-    /// With what it said.
+    /// With its output.
     Passes(Duration, String),
-    /// It was killed after that.
+    /// It was killed after this time.
     Late(Duration),
 }
 
-/// What is known of a variant.
+/// The verdict on a variant.
 pub enum Verdict {
     Caught(Duration),
-    /// That was known after so long.
+    /// It took this long to know.
     Hangs(Duration),
     Survives(String),
     FailsUnbroken,
@@ -69,7 +69,7 @@ impl Trial {
         })
     }
 
-    /// One that has a program of its own.
+    /// A variant with a program of its own.
     pub fn alone(patch: &Patch, program: Program, tests: &Tests) -> Result<Self> {
         Ok(Self {
             name: patch.name.clone(),
@@ -80,7 +80,7 @@ impl Trial {
         })
     }
 
-    /// Runs it until it fails, or has passed often enough.
+    /// Runs the test until it fails, or has passed often enough.
     fn look(&self, patience: Duration, still: Duration) -> Result<Look> {
         let begun = Instant::now();
         let mut runs = 0;
@@ -115,7 +115,7 @@ impl Trial {
             .spawn()?;
         let end = wait(&mut child, said.path(), patience, still)?;
         let took = begun.elapsed();
-        // It may be at other tests.
+        // It may still run other tests.
         child.kill()?;
         child.wait()?;
         Ok(match end {
@@ -128,7 +128,7 @@ impl Trial {
         })
     }
 
-    /// Trials of one key run the same unbroken.
+    /// Trials of the same key have the same unbroken run.
     fn key(&self) -> (&Path, &[String]) {
         (&self.sound.path, &self.filter)
     }
@@ -141,8 +141,8 @@ enum End {
     Late,
 }
 
-/// Waits until one of its tests fails, or all pass; or until that takes too long, or it keeps
-/// still too long.
+/// Waits until one of its tests fails, or all pass; or until it takes longer than `patience`, or
+/// uses no processor for longer than `still`.
 fn wait(child: &mut Child, said: &Path, patience: Duration, still: Duration) -> Result<End> {
     let begun = Instant::now();
     let (mut used, mut moved) = (None, begun);
@@ -165,7 +165,7 @@ fn wait(child: &mut Child, said: &Path, patience: Duration, still: Duration) -> 
     Ok(End::Late)
 }
 
-/// What a process has used, in the system's ticks, where the system says it.
+/// The processor time of a process in the system's ticks, where the system tells it.
 fn processor_time(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name, in parentheses, may have blanks; utime and stime are the 14th and the 15th.
@@ -174,11 +174,10 @@ fn processor_time(process: u32) -> Option<u64> {
     times.map(|time| time.parse::<u64>().ok()).sum()
 }
 
-/// What comes of each of them, in their order.
+/// The verdict on each trial, in their order.
 ///
-/// That a test fails says nothing if it fails unbroken: so it is run so too, for
-/// twice as long as any variant of it took to fail, or to its end if one has not
-/// ended.
+/// A failure means nothing if the test fails unbroken. So the test also runs unbroken, for twice as
+/// long as the slowest of its variants took to fail, or to its end if one of them did not end.
 pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
     let looks = trials.par_iter().map(|trial| trial.look(LONG, STILL));
     let looks: Vec<Look> = looks.collect::<Result<_>>()?;

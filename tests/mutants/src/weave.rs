@@ -1,5 +1,4 @@
-//! All forms of each changed function in one source, behind a number that is read
-//! at run time.
+//! All forms of each changed function in one source, selected by a number that is read at run time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -10,10 +9,10 @@ use rayon::prelude::*;
 use crate::bodies::{Body, Kind, bodies};
 use crate::tree::{Files, Tree};
 
-/// Says which form of each function runs.
+/// Selects the form of each function that runs.
 pub const VARIABLE: &str = "CONVERSANT_MUTANT";
 
-/// The module that reads it, in the crate's root.
+/// The module that reads the number, in the crate's root.
 const SWITCH: &str = r#"
 #[doc(hidden)]
 pub mod mutant {
@@ -51,8 +50,8 @@ const EXAMPLE: &str = "examples/model_checked/src/";
 pub enum Alone {
     /// It changes more than bodies of functions, or files of another crate.
     MoreThanBodies,
-    /// The body of a `const fn`, or of one that returns a type without a name which is not
-    /// just an iterator.
+    /// The body of a `const fn`, or of a function that returns an unnamed type other than just an
+    /// iterator.
     FixedBody,
 }
 
@@ -67,38 +66,38 @@ impl fmt::Display for Alone {
 
 /// The variants that go into one tree.
 pub struct Weaving {
-    /// The files that they change.
+    /// The files that the variants change.
     sources: BTreeMap<String, Source>,
     numbers: BTreeSet<usize>,
     files: BTreeMap<String, Forms>,
 }
 
-/// A file as it is.
+/// A file before the changes.
 struct Source {
     text: String,
     bodies: Vec<Body>,
 }
 
-/// The bodies that a variant has instead, by file and place.
+/// The changed bodies of a variant, by file and place.
 pub struct Changes(Vec<(String, Vec<(usize, String)>)>);
 
-/// The other bodies of a file's functions, by place.
+/// The changed bodies of a file's functions, by place.
 type Forms = BTreeMap<usize, Vec<Form>>;
 
-/// A body as a variant has it.
+/// A body of one variant.
 struct Form {
     number: usize,
     body: String,
-    /// Where it is compiled: in the package whose test must fail.
+    /// The configuration in which it is compiled: that of the package whose test must fail.
     cfg: &'static str,
 }
 
 impl Weaving {
-    /// Of none yet, for variants of these files.
+    /// Without variants yet, for variants of these files.
     pub fn of(tree: &Tree, files: BTreeSet<&str>) -> Result<Self> {
         let files = files.into_par_iter();
         let sources = files.filter(|file| crate_name(file).is_some());
-        // What is not there is said of each patch that changes it.
+        // A missing file is reported for each patch that changes it.
         let texts = sources.filter_map(|file| Some((file.to_owned(), tree.read(file).ok()?)));
         let sources = texts.map(|(file, text)| {
             let source = Source::of(text).with_context(|| file.clone())?;
@@ -111,7 +110,7 @@ impl Weaving {
         })
     }
 
-    /// What a variant changes, by its files, or why it cannot be woven.
+    /// The bodies that a variant changes, or why it cannot be woven.
     pub fn changes(&self, files: &Files) -> Result<Result<Changes, Alone>> {
         let mut all = Vec::new();
         for (file, broken) in files {
@@ -159,7 +158,7 @@ impl Weaving {
     }
 }
 
-/// What a file calls the crate, if it is compiled with it.
+/// The name of the crate in a file, if the file is compiled with the crate.
 fn crate_name(file: &str) -> Option<&'static str> {
     if file.starts_with("src/") {
         Some("crate")
@@ -170,7 +169,7 @@ fn crate_name(file: &str) -> Option<&'static str> {
     }
 }
 
-/// What models and schedules, which are the crate's sources too, are compiled with.
+/// The configuration of the models and schedules, which compile the crate's sources too.
 fn cfg(package: &str) -> &'static str {
     match package {
         "conversant-models" => "loom",
@@ -231,7 +230,7 @@ impl Source {
     }
 }
 
-/// What stands outside of the bodies.
+/// The text outside of the bodies.
 fn between<'a>(text: &'a str, bodies: &[Body]) -> Vec<&'a str> {
     let ends = bodies.iter().map(|body| body.range.end);
     let starts = bodies.iter().map(|body| body.range.start);
@@ -241,8 +240,8 @@ fn between<'a>(text: &'a str, bodies: &[Body]) -> Vec<&'a str> {
     gaps.map(|(from, to)| &text[from..to]).collect()
 }
 
-/// One of the forms of an iterator: each is of a type of its own, and so all are compiled
-/// everywhere.
+/// One form of an iterator. Each form has a type of its own, so all are compiled in every
+/// configuration.
 fn of_iterator(nth: usize, last: usize, body: &str) -> String {
     let later = "crate::mutant::Form::Later(".repeat(nth);
     let form = match nth < last {
@@ -259,7 +258,7 @@ mod tests {
     const SOUND: &str =
         "const A: u8 = 1;\nfn f() -> u8 { A }\nimpl X { const fn g() -> u8 { 2 } }\n";
 
-    /// Of the first function, numbered from the first on.
+    /// The forms of the first function, numbered from `first` on.
     fn forms(first: usize, bodies: &[&str]) -> Forms {
         let numbered = bodies.iter().zip(first..);
         let forms = numbered.map(|(body, number)| Form {

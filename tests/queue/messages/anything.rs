@@ -1,4 +1,4 @@
-//! Anything at random, and in the end everything dropped in any order.
+//! Random operations; at the end everything is dropped in any order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ of_every_build! { comes_out_once }
 
 const GROUPS: usize = 4;
 
-/// What the test has in hand, to be let go of in any order.
+/// What the test holds, to be dropped in any order.
 #[allow(dead_code, reason = "some are there to be dropped")]
 enum Thing<M: 'static> {
     Queue(Queue<M>),
@@ -29,7 +29,7 @@ struct World<M: 'static> {
     queue: Queue<M>,
     things: Vec<Thing<M>>,
     sent: usize,
-    /// The number completed last in each group, all of which are serial.
+    /// The number completed last in each group; all groups are serial.
     last: [usize; GROUPS],
 }
 

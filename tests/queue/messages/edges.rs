@@ -1,4 +1,4 @@
-//! Numbers at their edges.
+//! Numbers at the ends of their ranges.
 
 use conversant::error::OutOfRange;
 use conversant::limit::{Bypass, Limit};
@@ -9,7 +9,7 @@ use crate::queue_support::serve;
 
 const MOST: Limit = Limit::AtMost(Limit::MAX);
 
-/// As much as can be asked for, everywhere: the same as no limit.
+/// The largest value everywhere: the same as no limit.
 #[test]
 fn the_largest_of_everything() {
     let builder = Queue::builder()
@@ -52,7 +52,7 @@ fn beyond_the_largest() {
     assert!(Queue::<u8>::builder().quantum(0).build().is_err());
 }
 
-/// A limit that falls far below what is out leaves a debt, one at a time.
+/// A limit that falls far below the units in use leaves a debt, which is paid one by one.
 #[test]
 fn from_the_largest_to_the_smallest() {
     let queue = Queue::new();
@@ -76,7 +76,7 @@ fn from_the_largest_to_the_smallest() {
     assert_eq!(serve(&queue).len(), 10);
 }
 
-/// More than 2^32 of no size, which take no memory, are sent and counted. Seconds in release, minutes without.
+/// More than 2^32 messages of no size are sent and counted. Seconds in release, minutes without.
 #[test]
 #[ignore = "fails: a group counts what waits in 32 bits"]
 fn more_messages_than_32_bits_count() {
@@ -86,12 +86,12 @@ fn more_messages_than_32_bits_count() {
     let one = one.conversation().unwrap();
     one.send_all((0..MANY).map(|_| ())).unwrap();
     let waiting = queue.waiting_in(one.group());
-    // To take them out is to make a list of them.
+    // Taking them out would make a list of them.
     std::mem::forget((queue, one));
     assert_eq!(waiting, Ok(MANY));
 }
 
-/// Of no size, in one group, as many as memory never held.
+/// Messages of no size, in one group, more than fit into any memory if they had one.
 #[test]
 fn a_burst_of_no_size() {
     let queue = Queue::builder().quantum(u32::MAX).build().unwrap();

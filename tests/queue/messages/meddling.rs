@@ -12,13 +12,13 @@ use crate::queue_support::{plain, serve, take, turn};
 #[allow(dead_code, reason = "what it holds is there to be dropped")]
 enum Meddler {
     Plain(usize),
-    /// Uses all that is there.
+    /// Uses the whole queue.
     Meddles(usize, Weak<Stage>),
-    /// Lets go of something of its own queue.
+    /// Drops something of its own queue.
     Holds(usize, Box<Held>),
 }
 
-/// Of the queue in which it waits.
+/// Something of the queue in which the message waits.
 #[allow(dead_code, reason = "they are here to be dropped")]
 enum Held {
     Turn(Turn<'static, Meddler>),
@@ -31,7 +31,7 @@ enum Held {
 }
 
 struct Stage {
-    /// `None` once its last handle is on its way.
+    /// `None` once its last handle is being dropped.
     queue: Mutex<Option<Queue<Meddler>>>,
     talks: Vec<Conversation<Meddler>>,
 }
@@ -68,7 +68,7 @@ impl Drop for Meddler {
 }
 
 impl Stage {
-    /// A paused group, one with a capped lane, and one like any other.
+    /// A paused group, one in a capped lane, and one without limits.
     fn new() -> Arc<Self> {
         let (queue, lane) = plain();
         let capped = queue.lane(1, Limit::SERIAL).unwrap();
@@ -87,7 +87,7 @@ impl Stage {
         self.queue.lock().unwrap().clone().unwrap()
     }
 
-    /// Fills every group with those that meddle.
+    /// Fills every group with messages that meddle.
     fn fill(self: &Arc<Self>) {
         for number in 0..30 {
             let talk = &self.talks[number % 3];
@@ -95,7 +95,7 @@ impl Stage {
         }
     }
 
-    /// One more meddler in each group.
+    /// Sends one more meddler to each group.
     fn fill_again(self: &Arc<Self>) {
         for (number, talk) in self.talks.iter().enumerate() {
             drop(talk.send(Meddler::meddles(100 + number, self)));
@@ -108,7 +108,7 @@ impl Stage {
             drop(talk.send_all([Meddler::plain(number + 2_000)]));
             drop(talk.send_in(1, Meddler::plain(number + 3_000)));
         }
-        // A clone that is dropped here may be the last.
+        // A clone that is dropped here may be the last handle.
         let queue = self.queue.lock().unwrap().clone();
         let Some(queue) = queue else { return };
         drop(queue.snapshot());
@@ -169,7 +169,7 @@ fn those_that_go_with_the_queue() {
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
-/// And what comes back to a queue that is gone.
+/// The same for a message that comes back to a queue that is gone.
 #[test]
 fn those_in_hand_when_it_goes() {
     let stage = Stage::new();
@@ -188,7 +188,7 @@ fn those_in_hand_when_it_goes() {
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
-/// Messages that hold what is left of their own queue.
+/// Messages that hold handles of their own queue.
 #[test]
 fn those_that_hold_what_is_the_queues() {
     for keep in [false, true] {
@@ -228,7 +228,7 @@ fn those_that_hold_what_is_the_queues() {
     }
 }
 
-/// A message with a handle of its own queue keeps that until it is received.
+/// A message with a handle of its own queue keeps the queue alive until the message is received.
 #[test]
 fn one_that_holds_its_queue() {
     let (queue, lane) = plain();
@@ -238,7 +238,7 @@ fn one_that_holds_its_queue() {
     one.send(Meddler::plain(2)).unwrap();
     let turn = queue.try_receive().unwrap().into_owned();
     drop(queue);
-    // The last handle is in the message, and goes with it.
+    // The last handle is in the message, and is dropped with it.
     let mut turn = turn;
     let message = turn.next().unwrap().complete();
     drop(message);
@@ -248,7 +248,7 @@ fn one_that_holds_its_queue() {
     assert!(alive().is_empty());
 }
 
-/// The end of a group that is named by nobody but its own messages.
+/// The end of a group that only its own messages still name.
 #[test]
 fn one_that_holds_its_own_conversation() {
     let (queue, lane) = plain();

@@ -1,4 +1,4 @@
-//! Messages whose drops panic: whoever drops them hears of it, every other is
+//! Messages whose drops panic: the caller that drops them gets the panic, every other message is
 //! dropped all the same, and the queue goes on.
 
 use std::cell::Cell;
@@ -14,7 +14,7 @@ thread_local! {
     static PANICS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Those of these numbers panic when they are dropped.
+/// Panics when it is dropped, if its number is in the list.
 struct Bomb(usize, &'static [usize]);
 
 impl Bomb {
@@ -34,7 +34,7 @@ impl Drop for Bomb {
     }
 }
 
-/// The number of the one whose panic came out.
+/// The number of the message whose panic came out.
 fn panic_of(run: impl FnOnce()) -> Option<usize> {
     let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
     Some(*payload.downcast().expect("a number"))
@@ -68,7 +68,7 @@ fn completed() {
     assert!(alive().is_empty());
 }
 
-/// While its turn and its batch are live, and are let go by the unwinding.
+/// While its turn and its batch are live; the unwinding drops both.
 #[test]
 fn in_a_handler() {
     let (queue, _one) = sent(0..6, &[1]);
@@ -101,7 +101,7 @@ fn taken_out() {
     assert!(alive().is_empty());
 }
 
-/// Wherever the bad one stands: first, at the end, in another group.
+/// Wherever the bad message is: first, last, in another group.
 #[test]
 fn dropped_with_the_queue() {
     for bad in [&[0], &[5], &[7], &[23]] as [&[usize]; 4] {
@@ -120,10 +120,10 @@ fn dropped_with_the_queue() {
     }
 }
 
-/// Whatever had it in hand is over all the same.
+/// Whatever held the message has ended all the same.
 #[test]
 fn in_hand_when_the_queue_goes() {
-    // At hand in a turn, dropped as a delivery, detached, looked at.
+    // Taken by a turn, dropped as a delivery, detached, peeked at.
     for at in 0..4 {
         let (queue, one) = sent(0..3, &[0]);
         let turn = || queue.try_receive().unwrap().into_owned();
@@ -156,7 +156,7 @@ fn in_hand_when_the_queue_goes() {
     }
 }
 
-/// In a batch: the first, which has failed, or one that nobody looked at.
+/// In a batch: the first message, which has failed, or one that was not looked at.
 #[test]
 fn in_a_batch_when_the_queue_goes() {
     for bad in [&[0], &[1], &[3]] as [&[usize]; 3] {
@@ -170,7 +170,7 @@ fn in_a_batch_when_the_queue_goes() {
     }
 }
 
-/// What is refused, and what waits for room.
+/// A send that is refused, and a send that waits for room.
 #[test]
 fn sent_in_vain() {
     let queue = Queue::builder().capacity(Limit::SERIAL).build().unwrap();
@@ -187,7 +187,7 @@ fn sent_in_vain() {
     assert!(alive().is_empty());
 }
 
-/// Two that panic: the first panic goes on when all are dropped.
+/// Two messages panic: the first panic goes on when all are dropped.
 #[test]
 #[ignore = "aborts: what waits in a queue is dropped as one list"]
 fn two_dropped_with_the_queue() {
@@ -197,7 +197,7 @@ fn two_dropped_with_the_queue() {
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
-/// One that panics, in a queue that goes by unwinding.
+/// One message panics in a queue that is dropped by unwinding.
 #[test]
 #[ignore = "aborts: what waits in a queue is dropped as one list"]
 fn dropped_with_the_queue_by_a_panic() {
@@ -210,7 +210,7 @@ fn dropped_with_the_queue_by_a_panic() {
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
-/// Two of a batch, which come back to a queue that is gone.
+/// Two messages of a batch, which come back to a queue that is gone.
 #[test]
 #[ignore = "aborts: what nobody will receive is dropped as one list"]
 fn two_in_a_batch_when_the_queue_goes() {

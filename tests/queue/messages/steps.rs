@@ -25,7 +25,7 @@ fn send<M: Build>(to: &Conversation<M>, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// All that can be had now, by number.
+/// All messages that can be received now, by number.
 fn numbers<M: Build>(queue: &Queue<M>) -> Vec<Option<usize>> {
     serve(queue).iter().map(Build::number).collect()
 }
@@ -34,8 +34,7 @@ fn expected<M: Build>(numbers: impl IntoIterator<Item = usize>) -> Vec<Option<us
     numbers.into_iter().map(number_of::<M>).collect()
 }
 
-/// Bursts of all sizes, some of each taken between: whatever holds them wraps,
-/// grows and is given back.
+/// Bursts of all sizes, with receives between them: the storage wraps, grows and is given back.
 fn in_order<M: Build>() {
     let (queue, lane) = plain::<M>();
     let one = lane.conversation().unwrap();
@@ -64,7 +63,7 @@ fn in_order<M: Build>() {
     assert!(alive().is_empty());
 }
 
-/// To its place: alone, several of a batch, before others that came.
+/// Back to its place: alone, several of a batch, before others that came.
 fn given_back<M: Build>() {
     let (queue, lane) = plain::<M>();
     let one = lane.conversation().unwrap();
@@ -82,13 +81,13 @@ fn given_back<M: Build>() {
     drop(batch.complete_up_to(2));
     assert_eq!(turn.next().unwrap().complete().number(), number_of::<M>(2));
     send(&one, 6..8);
-    // One is at hand, and nobody looked at it.
+    // The turn has taken one message that nobody looked at.
     drop(turn);
     assert_eq!(numbers(&queue), expected::<M>(3..8));
     assert!(alive().is_empty());
 }
 
-/// More than one out at once, done in any order, some of them given back.
+/// Several detached deliveries at once, ended in any order, some of them given back.
 fn detached<M: Build>() {
     let (queue, lane) = plain::<M>();
     let wide = conversation(&lane, Limit::AtMost(4), 100);
@@ -104,7 +103,7 @@ fn detached<M: Build>() {
     assert!(alive().is_empty());
 }
 
-/// Drained, shut down; in line, behind others, given back, in tiers, looked at.
+/// Drained, shut down; eligible, behind others, given back, in tiers, peeked at.
 fn taken_out<M: Build>() {
     let (queue, lane) = plain::<M>();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
@@ -156,8 +155,8 @@ fn sent_in_vain<M: Build>() {
     assert!(alive().is_empty());
 }
 
-/// Wherever they wait: one, a burst, given back, in tiers, poisoned, paused, in
-/// a group that nobody names any more.
+/// Wherever they wait: one message, a burst, given back, in tiers, poisoned, paused, in a group
+/// that has no handle any more.
 fn dropped_with_the_queue<M: Build>() {
     for order in 0..2 {
         let (queue, lane) = plain::<M>();
@@ -193,7 +192,7 @@ fn dropped_with_the_queue<M: Build>() {
     }
 }
 
-/// A turn with one at hand, a delivery of it, a batch, a detached one, a look.
+/// A turn that has taken a message, a delivery, a batch, a detached delivery, a peek.
 fn in_hand_when_the_queue_goes<M: Build>() {
     let (queue, lane) = plain::<M>();
     let all: Vec<_> = (0..5).map(|_| lane.conversation().unwrap()).collect();
@@ -230,7 +229,7 @@ fn in_hand_when_the_queue_goes<M: Build>() {
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
-/// What it has in hand is leaked, and nothing else is.
+/// The message that the turn has taken is leaked, and nothing else.
 fn a_forgotten_turn_keeps_its_own<M: Build>() {
     let (queue, lane) = plain::<M>();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());

@@ -1,10 +1,10 @@
-//! A wait that ends without having sent gives back its message and its room.
+//! A wait that ends without having sent returns its message and its room.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Before its first poll, waiting, told, done: at none of these is anything lost but the message.
+/// Before its first poll, while it waits, notified, done: only the message is dropped.
 #[test]
 fn dropped_at_every_stage() {
     let (queue, _lane, wide) = full::<Arc<()>>(2);
@@ -12,14 +12,14 @@ fn dropped_at_every_stage() {
     let alive = || Arc::strong_count(&message) - 1;
     drop(wide.send_wait(message.clone()));
     assert_eq!((alive(), sends(&queue)), (0, (0, 0, 0)));
-    // Waiting, and large: who stood behind it goes on at once.
+    // It waits, and asks for much: the next waiter goes on at once.
     let large = all(&wide, [message.clone(), message.clone()]);
     let mut small = one(&wide, message.clone());
     complete_one(&queue);
     assert_eq!((rings([&large]), rings([&small])), ([0], [0]));
     drop(large);
     assert_eq!((alive(), rings([&small])), (1, [1]));
-    // Told: the next is.
+    // Notified: the next is notified.
     let next = one(&wide, message.clone());
     assert_eq!(rings([&next]), [0]);
     assert_eq!(sends(&queue), (1, 1, 2));
@@ -75,7 +75,7 @@ fn a_time_out_gives_the_message_back_and_the_place_up() {
     assert_eq!(closed.unwrap_err().reason, SendReason::Closed);
 }
 
-/// More than a batch of wakers holds.
+/// More waiters than a batch of wakers holds.
 #[test]
 fn close_gives_all_their_messages_back() {
     let (queue, lane, wide) = full::<usize>(3);

@@ -1,4 +1,4 @@
-//! Who waits: owned waits, handlers of the same queue, wakers that panic.
+//! The threads and tasks that wait: owned waits, handlers of the same queue, wakers that panic.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, channel};
@@ -28,7 +28,7 @@ fn an_owned_wait_keeps_its_conversation() {
     assert_eq!(serve(&queue), [1, 2]);
 }
 
-/// The rule of handlers: only where it would wait, and as long as something received lives.
+/// The rule for handlers: only where it would wait, and while something received is live.
 #[test]
 fn a_handler_never_waits_for_room_in_its_own_full_queue() {
     let (queue, lane, wide) = full::<u32>(2);
@@ -43,21 +43,21 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
     own(wide.send_wait(7).wait());
     drop(turn);
     own(wide.send_wait(7).wait());
-    // Also one that has stood in line as a task, and one that was told of no room since.
+    // Also a wait that was queued as a task, and was not notified since.
     let waiting = one(&wide, 7);
     own(waiting.wait.wait());
-    // Another queue is no concern of this one.
+    // Another queue does not count.
     let (other, _lane, elsewhere) = full::<u32>(1);
     let timed = elsewhere.send_wait(7).give_back_after(Duration::ZERO);
     assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
-    // A deadline ends a wait, so that it may wait.
+    // A deadline ends the wait, so the handler may wait.
     let timed = wide.send_wait(7).give_back_after(Duration::ZERO);
     assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
-    // Nor would it wait where there is room.
+    // Nor is it an error where there is room.
     delivery.complete();
     let delivery = take(&queue).unwrap();
     wide.send_wait(1).wait().unwrap();
-    // It counts for the thread that received it, wherever it goes.
+    // It counts for the thread that received it, wherever it is moved to.
     std::thread::scope(|scope| {
         let given = scope.spawn(move || delivery);
         let delivery = given.join().unwrap();
@@ -86,7 +86,7 @@ fn waits(queue: &Queue<u32>, wide: &Conversation<u32>) {
     });
 }
 
-/// A thread that receives from many queues is a handler of those of which something is live.
+/// A thread that receives from many queues is a handler of those of which anything is live.
 #[test]
 fn a_handler_of_many_queues_is_known_in_each() {
     let own = |wide: &Conversation<u32>| {
@@ -113,8 +113,8 @@ fn a_handler_of_many_queues_is_known_in_each() {
         .for_each(|(queue, _, wide)| waits(queue, wide));
 }
 
-/// What another thread finishes is live no more for the thread that has received it, also if
-/// others have received since.
+/// A delivery that another thread finishes is not live any more for the thread that received it,
+/// also if other threads have received since.
 #[test]
 fn a_handler_that_gave_its_deliveries_away_waits() {
     let (queue, _lane, wide) = full::<u32>(3);
@@ -132,14 +132,14 @@ fn a_handler_that_gave_its_deliveries_away_waits() {
     waits(&queue, &wide);
 }
 
-/// A thread that had forgotten a queue, and receives from it again, is told of what others
-/// finish for it now.
+/// A thread that had forgotten a queue, and receives from it again, is told again of deliveries
+/// that others finish for it.
 #[test]
 fn a_handler_that_comes_back_is_known_once() {
     let (queue, _lane, wide) = full::<u32>(3);
     complete_one(&queue);
     std::thread::scope(|scope| {
-        // Two others receive, and stay: so nobody looks who has gone.
+        // Two others receive, and stay: so the queue does not check for threads that ended.
         let _stay = [(); 2].map(|()| {
             let ((done, is_done), (stay, stays)) = (channel::<()>(), channel::<()>());
             let queue = &queue;
@@ -163,8 +163,8 @@ fn a_handler_that_comes_back_is_known_once() {
     });
 }
 
-/// As above, and the thread has received from so many other queues meanwhile that it has
-/// forgotten this one; who finishes for it remembers both.
+/// As above, and the thread has received from so many other queues meanwhile that it has forgotten
+/// this one; the thread that finishes for it remembers both.
 #[test]
 fn a_handler_is_known_again() {
     let (queue, _lane, wide) = full::<u32>(1);
@@ -199,8 +199,8 @@ impl Wake for Panics {
     }
 }
 
-/// One that is refused passes its room on to the next, whose waker panics: it has its message back, and
-/// the next its room.
+/// A refused send passes its room on to the next, whose waker panics: the refused send gets its
+/// message back, and the next its room.
 #[test]
 fn a_waker_that_panics_loses_no_message_and_no_room() {
     let (queue, lane) = bounded(2);
@@ -215,7 +215,7 @@ fn a_waker_that_panics_loses_no_message_and_no_room() {
     assert_eq!(down.bell.rings(), 1);
     assert_eq!(down.refused().0, 1);
     assert_eq!(sends(&queue), (0, 1, 1));
-    // What is sent while a receive's waker panics is sent.
+    // A message that is sent while a receive's waker panics is sent.
     let mut receive = queue.receive();
     let (_, waker) = Bell::new();
     serve(&queue);

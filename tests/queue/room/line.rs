@@ -1,4 +1,4 @@
-//! Who stands in line: told in order, for all its places, and overtaken by nobody.
+//! The queue of waiting sends: notified in order, with all their places, and overtaken by none.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn one_is_told_for_each_place_in_order_of_waiting() {
     let rung = |sends: &[OneWaits<'_, u32>]| -> Vec<usize> {
         sends.iter().map(|w| w.bell.rings()).collect()
     };
-    // Given back it keeps its place.
+    // A message that is given back keeps its place.
     take(&queue).unwrap().give_back();
     assert_eq!(rung(&sends), [0, 0, 0, 0, 0]);
     let hands = [(); 3].map(|()| take(&queue).unwrap());
@@ -48,7 +48,7 @@ fn one_is_told_for_each_place_in_order_of_waiting() {
     assert_eq!(rung(&sends), [1, 0, 0, 0, 0]);
     second.complete();
     assert_eq!(rung(&sends), [1, 1, 0, 0, 0]);
-    // The second is faster, the third was not told: the first keeps its place.
+    // The second is faster, the third was not notified: the first keeps its place.
     assert!(sends[1].is_sent());
     assert!(sends[2].poll().is_pending());
     assert_eq!(rung(&sends), [1, 1, 0, 0, 0]);
@@ -64,7 +64,7 @@ fn one_is_told_for_each_place_in_order_of_waiting() {
     assert_eq!(serve(&queue), [1, 3, 4]);
 }
 
-/// An immediate send is refused while the room is somebody's in line, told or not.
+/// An immediate send is refused while room belongs to a queued waiter, notified or not.
 #[test]
 fn nobody_in_line_is_overtaken() {
     let (queue, lane, wide) = full::<u32>(2);
@@ -72,7 +72,7 @@ fn nobody_in_line_is_overtaken() {
     let mut three = all(&wide, [1, 2]);
     complete_one(&queue);
     assert_eq!(three.bell.rings(), 0, "one place is not enough for two");
-    // There is a free place, and those who wait for two come first.
+    // There is a free place, but the waiters for two places come first.
     assert_eq!(other.send(9).unwrap_err().reason, SendReason::Full);
     let mut late = one(&other, 3);
     complete_one(&queue);
@@ -83,7 +83,7 @@ fn nobody_in_line_is_overtaken() {
     assert!(three.is_sent());
     assert!(late.poll().is_pending());
     assert_eq!(serve(&queue), [1, 2]);
-    // Nobody but `late` asks for room, of which there is more.
+    // Only `late` asks for room, and there is more.
     other.send(4).unwrap();
     assert!(late.is_sent());
     assert_eq!(serve(&queue), [4, 3]);
@@ -131,12 +131,12 @@ fn several_wait_for_all_their_places_at_once() {
     complete_one(&queue);
     assert_eq!(three.bell.rings(), 1);
     assert!(three.is_sent());
-    // As one: a second conversation's message comes after.
+    // As one request: a second conversation's message comes after.
     let mut next = one(&wide, 4);
     assert_eq!(complete_one(&queue), 1);
     assert!(next.is_sent());
     assert_eq!(serve(&queue), [2, 3, 4]);
-    // None at all need no room, and more than there ever is are refused at once.
+    // A send of no messages needs no room; more than the capacity is refused at once.
     wide.send_all([5, 6, 7]).unwrap();
     wide.send_all_wait([]).wait().unwrap();
     let many = wide.send_all_wait(0..4).wait().unwrap_err();
@@ -159,7 +159,7 @@ fn room_comes_from_everything_that_takes_out() {
     assert_eq!(queue.drain(wide.group()), Ok(vec![0, 0]));
     assert!(waiting.is_sent());
     wide.send(2).unwrap();
-    // In vain five times: poisoned, it keeps its place until it is drained.
+    // Failed five times: poisoned, it keeps its place until it is drained.
     let mut waiting = one(&wide, 3);
     for _ in 0..5 {
         take(&queue).unwrap().give_back();
@@ -169,7 +169,7 @@ fn room_comes_from_everything_that_takes_out() {
     assert_eq!(queue.drain(wide.group()), Ok(vec![1, 2]));
     assert_eq!(waiting.bell.rings(), 1);
     assert!(waiting.is_sent());
-    // In flight while its queue is gone: it goes with its delivery.
+    // In flight while its queue is gone: the place is freed with its delivery.
     assert_eq!(queue.shutdown(), [3]);
 }
 

@@ -1,4 +1,4 @@
-//! Capacities of groups and lanes: what is refused, what makes room, who waits.
+//! Capacities of groups and lanes: what is refused, what makes room, which sends wait.
 
 use conversant::dialog::{Dialogs, Refused};
 use conversant::error::{OutOfRange, TierGoesDown};
@@ -10,8 +10,8 @@ use crate::queue_support::plain;
 
 use super::*;
 
-/// A queue without a capacity, its lane, and a conversation that may have so many waiting,
-/// which do.
+/// A queue without a capacity, its lane, and a conversation whose group may have this many messages
+/// waiting, and has them.
 fn full_group(most: u32) -> (Queue<u32>, Lane<u32>, Conversation<u32>) {
     let (queue, lane) = plain();
     let wide = conversation(&lane, Unlimited, 100);
@@ -33,7 +33,7 @@ fn lanes(queue: &Queue<u32>) -> Vec<LaneStatus> {
     queue.snapshot().lanes
 }
 
-/// Exactly so many more go in.
+/// Exactly `room` more messages fit.
 fn has_room(of: &Conversation<u32>, room: u32, full: SendReason) {
     for n in 0..room {
         assert!(of.send(n).is_ok(), "{n} of {room}");
@@ -92,7 +92,7 @@ fn a_full_lane_refuses_in_all_its_groups() {
     has_room(&one, 7, SendReason::Full);
 }
 
-/// A lane's capacity goes with it, and not to the next of its index.
+/// A lane's capacity ends with the lane, and does not apply to the next lane of its index.
 #[test]
 fn a_lane_that_has_gone_leaves_no_capacity_behind() {
     let (queue, lane) = plain();
@@ -127,7 +127,7 @@ fn what_is_taken_out_makes_room() {
     let full = SendReason::GroupFull;
     let (queue, _lane, wide) = full_group(4);
     let mut turn = queue.try_receive().unwrap();
-    // The first comes with the turn.
+    // The first message comes with the turn.
     has_room(&wide, 1, full);
     drop(turn.next_batch(3).unwrap().complete());
     has_room(&wide, 2, full);
@@ -158,7 +158,7 @@ fn what_comes_back_waits_whether_there_is_room_or_not() {
     );
     take(&queue).unwrap().complete();
     assert_eq!(reason(wide.send(0)), full);
-    // A delivery that is given back within its turn, and one at which nobody looked.
+    // A delivery that is given back within its turn, and one that was not looked at.
     let mut turn = queue.try_receive().unwrap();
     has_room(&wide, 1, full);
     turn.next().unwrap().give_back();
@@ -176,7 +176,7 @@ fn what_comes_back_waits_whether_there_is_room_or_not() {
     has_room(&wide, 2, full);
 }
 
-/// By the group's next event it would be counted in any case: a change of the lane is none.
+/// By the group's next event it would be counted in any case: a change of the lane is not one.
 #[test]
 fn what_comes_back_is_counted_at_once() {
     let full = SendReason::LaneFull;
@@ -215,7 +215,7 @@ fn what_is_poisoned_waits_until_it_is_taken_out() {
     assert_eq!(serve(&queue), [2, 3]);
 }
 
-/// In order, overtaken by nobody, each as soon as there is room for it.
+/// In order, without overtaking, each as soon as there is room for it.
 #[test]
 fn who_waits_is_served_in_order() {
     let (queue, lane, wide) = full_group(2);
@@ -241,7 +241,7 @@ fn who_waits_is_served_in_order() {
     );
     assert!(last.poll().is_pending());
     assert!(two.is_sent());
-    // One that gives up passes its room on.
+    // A wait that gives up passes its room on.
     let next = one(&wide, 10);
     take(&queue).unwrap().complete();
     assert_eq!((rings([&last]), rings([&next])), ([1], [0]));
@@ -251,7 +251,7 @@ fn who_waits_is_served_in_order() {
     assert_eq!(counts(&queue).waiting + counts(&queue).notified, 0);
 }
 
-/// Who waits for a dead group keeps no room of the lane, nor of the queue.
+/// A wait for a dead group keeps no room of the lane or of the queue.
 #[test]
 fn who_waits_for_its_group_keeps_nothing_of_the_others() {
     let (queue, lane) = bounded(4);
@@ -290,7 +290,7 @@ fn nothing_lets_nothing_in_until_it_is_raised() {
     wide.set_capacity(2).unwrap();
     assert!(two.is_sent());
     assert_eq!(three.refused(), (vec![1, 2, 3], SendReason::AboveCapacity));
-    // Lowered below what waits: nothing is lost, and nothing goes in for as long.
+    // Lowered below the number that waits: nothing is lost, and nothing enters until it fits.
     wide.set_capacity(1).unwrap();
     assert_eq!(
         (status(&queue, &wide).waiting, reason(wide.send(0))),
@@ -312,7 +312,7 @@ fn without_a_capacity_again_all_go_on() {
     assert!(waits.iter_mut().all(Waiting::is_sent));
     lane.set_capacity(2).unwrap();
     let mut waits = [3, 4].map(|n| one(&wide, n));
-    // The old semaphore is no more: who waits stands in line for the new one.
+    // The old semaphore is gone: the waiters are queued at the new one.
     lane.set_capacity(Unlimited).unwrap();
     lane.set_capacity(4).unwrap();
     assert_eq!(waits.each_mut().map(Waiting::is_sent), [true, false]);
@@ -326,7 +326,7 @@ fn without_a_capacity_again_all_go_on() {
     assert_eq!(lane.set_capacity(Limit::MAX + 1).map_err(range), above);
 }
 
-/// Closed, or gone.
+/// The queue is closed, or gone.
 #[test]
 fn who_waits_is_told_that_the_queue_is_closed() {
     for gone in [false, true] {
@@ -439,7 +439,7 @@ fn by_key_each_may_have_so_many() {
     assert_eq!(serve(&queue), [0, 1, 2, 7]);
     assert!(waits[1].is_sent());
     assert_eq!(serve(&queue), [3]);
-    // One that differs is remembered.
+    // A changed key is remembered.
     assert!(orders.is_empty());
     assert_eq!(queue.counts().groups, 1, "and no other");
     for n in 0..3 {
@@ -448,8 +448,8 @@ fn by_key_each_may_have_so_many() {
     assert_eq!(reason(orders.send("dead", 9)), SendReason::GroupFull);
 }
 
-/// While they wait for the queue, those of a key that has no group yet have their room in it
-/// all the same.
+/// While they wait for the queue, sends by a key without a group hold their room in the key's
+/// capacity all the same.
 #[test]
 fn those_who_wait_by_key_do_not_pass_its_capacity_together() {
     let (queue, lane, wide) = full::<u32>(3);
@@ -472,7 +472,7 @@ fn those_who_wait_by_key_do_not_pass_its_capacity_together() {
     assert_eq!((orders.len(), queue.counts().groups), (0, 1));
 }
 
-/// Groups that are there already have the capacity, and are forgotten when they are idle.
+/// Existing groups get the capacity too, and are forgotten when they are idle.
 #[test]
 fn by_key_those_made_before_have_it_and_are_forgotten() {
     let queue = Queue::new();
@@ -483,7 +483,7 @@ fn by_key_those_made_before_have_it_and_are_forgotten() {
     let orders = orders.capacity_each(1).unwrap();
     let refused = orders.send(7, 2).unwrap_err();
     assert_eq!(refused.reason, SendReason::GroupFull);
-    // What was said of one key stays.
+    // The setting of the one key stays.
     orders.send(99, 1).unwrap();
     orders.handle(99).unwrap().set_capacity(1).unwrap();
     assert_eq!(serve(&queue).len(), 101);

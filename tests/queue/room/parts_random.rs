@@ -1,4 +1,4 @@
-//! Capacities of groups, a lane and a queue under random events, against lists.
+//! Capacities of groups, a lane and a queue under random events, compared with lists.
 
 use conversant::limit::Limit::{AtMost, Unlimited};
 use conversant::queue::{Detached, Reserved};
@@ -10,7 +10,7 @@ use super::*;
 const GROUPS: usize = 3;
 const LANE: usize = GROUPS;
 const QUEUE: usize = GROUPS + 1;
-/// The places in `Naive::levels` of what a message of a group needs, in order.
+/// The places in `Naive::levels` whose room a message of a group needs, in order.
 const fn levels(group: usize) -> [usize; 3] {
     [group, LANE, QUEUE]
 }
@@ -20,19 +20,19 @@ fn is_one_of(reason: Option<SendReason>, refusals: &[SendReason]) {
     assert!(expected, "{reason:?} is none of {refusals:?}");
 }
 
-/// One in line or granted: its number, and what it asks for.
+/// A queued or granted wait: its number, and how many it asks for.
 type InLine = (usize, usize);
 
 #[derive(Default)]
 struct Level {
     limit: Option<usize>,
-    /// How often it began to have one.
+    /// How often it began to have a capacity.
     times: usize,
     held: usize,
     line: Vec<InLine>,
-    /// Granted to those who have not looked since, and in which of the times.
+    /// Grants that the waits have not seen yet, and in which of the level's times.
     granted: Vec<(InLine, usize)>,
-    /// Refused since the limit fell below what they ask for.
+    /// Refused because the limit fell below the number that they ask for.
     refused: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Level {
         Answer::InLine
     }
 
-    /// It waits no more.
+    /// The wait leaves the queue.
     fn leave(&mut self, number: usize) {
         self.line.retain(|one| one.0 != number);
         if let Some(at) = self.granted.iter().position(|one| one.0.0 == number) {
@@ -119,7 +119,7 @@ impl Level {
     }
 }
 
-/// What one has been granted of a group and its lane: which time of theirs.
+/// What a wait has been granted of a group and its lane: in which of their times.
 type Has = [Option<usize>; 2];
 
 #[derive(Default)]
@@ -133,8 +133,8 @@ impl Naive {
         self.levels.iter_mut().for_each(Level::settle);
     }
 
-    /// What a send at once may be told, if it is refused: which of group and lane is not said
-    /// where both refuse it.
+    /// The reasons for which an immediate send may be refused. If both group and lane refuse it,
+    /// either may be named.
     fn refusals(&self, group: usize, n: usize) -> Vec<SendReason> {
         let reasons = [
             SendReason::GroupFull,
@@ -166,7 +166,7 @@ impl Naive {
         }
     }
 
-    /// Permits that no message has come with.
+    /// Permits that are given up without a message.
     fn give_up(&mut self, group: usize, n: usize, has: Has) {
         for (which, time) in has.into_iter().enumerate() {
             self.levels[levels(group)[which]].give_up(n, time);
@@ -206,7 +206,7 @@ impl Naive {
     }
 }
 
-/// A send that waits: for which level, and what it has.
+/// A waiting send: for which level it waits, and what it has.
 struct Waits<'a> {
     number: usize,
     group: usize,
@@ -218,7 +218,7 @@ struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    /// What a poll gives, by the lists.
+    /// The result of a poll according to the lists.
     fn expect(&mut self, naive: &mut Naive) -> Poll<Result<(), SendReason>> {
         while self.stage < 3 {
             let level = &mut naive.levels[levels(self.group)[self.stage]];
@@ -242,7 +242,7 @@ impl Waits<'_> {
         Poll::Ready(Ok(()))
     }
 
-    /// One poll: whether it is over.
+    /// One poll; returns whether the wait is over.
     fn poll(&mut self, naive: &mut Naive) -> bool {
         let expected = self.expect(naive);
         let polled = self.waiting.poll();
@@ -259,10 +259,10 @@ impl Waits<'_> {
         }
     }
 
-    /// Whether it must have been told since its last poll.
+    /// Whether it must have been notified since its last poll.
     fn is_told(&self, naive: &Naive) -> bool {
         let level = &naive.levels[levels(self.group)[self.stage]];
-        // One that is not there any more was granted or refused, or is to look again.
+        // A wait that is not in the list any more was granted or refused, or is to look again.
         level.line.iter().all(|one| one.0 != self.number)
     }
 }
@@ -325,7 +325,7 @@ impl<'a> World<'a> {
             return;
         };
         let group = self.of(turn.group());
-        // The first is taken out with the claim.
+        // The claim takes the first message out.
         self.naive.taken(group, 1);
         if self.random.below(3) == 0 {
             let Some(batch) = turn.next_batch(most) else {
@@ -454,7 +454,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// All who wait can go on in the end.
+    /// Lets every wait go on at the end.
     fn end(&mut self) {
         self.kept.clear();
         self.hands.clear();
@@ -489,7 +489,7 @@ fn as_lists_have_it() {
         let to: Vec<_> = (0..GROUPS)
             .map(|_| conversation(&lane, Unlimited, 100))
             .collect();
-        // From now on waits look.
+        // From now on waits look again.
         to[0].set_capacity(Unlimited).unwrap();
         let mut world = World {
             queue: &queue,

@@ -7,7 +7,7 @@ use conversant::limit::Limit::{AtMost, Unlimited};
 
 use super::*;
 
-/// Receives until the queue is drained; every so many a delivery is given back.
+/// Receives until the queue is drained; gives every `back_every`th delivery back.
 fn reader(queue: &Queue<u64>, sum: &AtomicU64, back_every: u64) {
     let mut n = 0;
     while let Ok(mut turn) = queue.receive().wait() {
@@ -22,7 +22,7 @@ fn reader(queue: &Queue<u64>, sum: &AtomicU64, back_every: u64) {
     }
 }
 
-/// Senders of a customer that is never served sleep, and all others are served.
+/// Senders to a customer that is never served sleep, and all others are served.
 #[test]
 fn a_dead_customer_holds_nobody_up() {
     const EACH: u64 = 2_000;
@@ -64,8 +64,8 @@ fn a_dead_customer_holds_nobody_up() {
     assert_eq!(sum.into_inner(), 3 * EACH * (EACH + 1) / 2);
 }
 
-/// Nothing is lost and nobody hangs while capacities come, change and go; and in the end
-/// each lets in exactly as many as it says.
+/// Nothing is lost and no thread hangs while capacities come, change and go; at the end each admits
+/// exactly its number of messages.
 #[test]
 fn they_change_while_all_is_at_work() {
     const EACH: u64 = 3_000;
@@ -103,7 +103,7 @@ fn they_change_while_all_is_at_work() {
             to.iter().for_each(|to| to.set_capacity(2).unwrap());
             lane.set_capacity(3).unwrap();
         });
-        // Whatever it is set to last lets them go on.
+        // The last setting lets them go on.
         thread::scope(|scope| {
             let waits = senders.map(|sender| scope.spawn(move || sender.join().unwrap()));
             let half = EACH * (EACH + 1);
@@ -129,7 +129,7 @@ fn they_change_while_all_is_at_work() {
     assert_eq!(sum.into_inner(), 4 * EACH * (EACH + 1) / 2);
 }
 
-/// No more ever wait in a group than may. What waits in all of a lane is read at no one moment.
+/// No more ever wait in a group than may. The lane's total cannot be read at one moment.
 #[test]
 fn no_more_wait_than_may() {
     const EACH: u64 = 3_000;
@@ -168,8 +168,8 @@ fn no_more_wait_than_may() {
     assert_eq!(sum.into_inner(), 4 * EACH * (EACH + 1) / 2);
 }
 
-/// While one thread does what is refused, another sends a message into the queue that has
-/// room for it, again and again: how often that is refused.
+/// While one thread's sends are refused, another sends a message into the queue, which has room for
+/// it, again and again: how often that is refused.
 fn refused_beside(queue: &Queue<u64>, alive: &Conversation<u64>, other: impl Fn() + Sync) -> u32 {
     let (stop, tries) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut refused = 0;
@@ -194,7 +194,7 @@ fn refused_beside(queue: &Queue<u64>, alive: &Conversation<u64>, other: impl Fn(
     refused
 }
 
-/// What a group refuses keeps no room of the queue from others, not for a moment.
+/// A send that its group refuses keeps no room of the queue from others, not for a moment.
 #[test]
 fn who_is_refused_by_its_group_takes_no_room_of_the_queue() {
     let queue = Queue::builder().capacity(1).build().unwrap();
@@ -205,7 +205,7 @@ fn who_is_refused_by_its_group_takes_no_room_of_the_queue() {
     assert_eq!(refused, 0, "the queue is empty");
 }
 
-/// The same, where the tier is too low.
+/// The same for a send whose tier is too low.
 #[test]
 fn who_is_refused_by_its_tier_takes_no_room_of_the_queue() {
     let queue = Queue::builder().capacity(2).build().unwrap();
@@ -217,7 +217,7 @@ fn who_is_refused_by_its_tier_takes_no_room_of_the_queue() {
     assert_eq!(refused, 0, "there is room for one");
 }
 
-/// What a lane can never take keeps no room of the group.
+/// A send that a lane can never take keeps no room of the group.
 #[test]
 fn who_is_refused_by_its_lane_takes_no_room_of_its_group() {
     let queue = Queue::new();

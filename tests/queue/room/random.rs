@@ -1,4 +1,4 @@
-//! Random sends, waits and completions, against a list.
+//! Random sends, waits and completions, compared with a list.
 
 use conversant::queue::Detached;
 
@@ -6,12 +6,12 @@ use crate::queue_support::Random;
 
 use super::*;
 
-/// What the queue does, by a list: who is told, who may send, who is refused, after each of many
-/// random events.
+/// What the queue must do, kept as a list: which waits are notified, may send, or are refused,
+/// after each of many random events.
 #[derive(Default)]
 struct Naive {
     held: usize,
-    /// By number: the places, and whether it was told.
+    /// By number: the places, and whether it was notified.
     line: Vec<(usize, usize, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! Room that is kept before there is a message for it.
+//! Room that is reserved before there is a message for it.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn without_a_capacity_there_is_always_room() {
     assert_eq!(serve(&queue), [1, 2]);
 }
 
-/// Of a large capacity threads cache permits: they count as free.
+/// Threads cache permits of a large capacity: these count as free.
 #[test]
 fn what_threads_have_cached_is_counted() {
     let (queue, lane) = bounded(4096);

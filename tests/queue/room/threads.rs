@@ -11,8 +11,8 @@ fn threads_that_wait_for_room() {
     const EACH: u32 = 2_000;
     const CAPACITY: u32 = 3;
     const READERS: u32 = 2;
-    // "A turn holds one unit of the group's limit from its claim to its end": those of
-    // the other readers may have no message just now.
+    // "A turn holds one unit of the group's limit from its claim to its end": the turns of the
+    // other readers may have no message at this moment.
     const HELD: u64 = (CAPACITY + READERS - 1) as u64;
     let (queue, lane) = bounded(CAPACITY);
     let served = Mutex::new(vec![Vec::new(); 4]);

@@ -40,7 +40,7 @@ fn a_waker_may_call_the_queue() {
     assert_eq!(queue.snapshot().waiting, 1 + 1);
 }
 
-/// The last clone of a waker goes when its receive leaves, or gets another waker.
+/// The last clone of a waker is dropped when its receive leaves, or gets another waker.
 #[test]
 fn a_waker_may_call_the_queue_when_it_is_dropped() {
     let queue = Arc::new(Queue::new());
@@ -70,8 +70,8 @@ fn panics(f: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }
 
-/// One waker that panics keeps neither the message nor the others from being served, in batches
-/// beyond the first too.
+/// A waker that panics keeps neither the message nor the others from being served, also in batches
+/// after the first.
 #[test]
 fn a_waker_that_panics_loses_nothing() {
     let queue = Queue::new();
@@ -121,7 +121,7 @@ fn a_completion_or_return_that_wakes_a_panicking_waker_is_done() {
     ));
 }
 
-/// Its last waker panics when it is dropped.
+/// The drop of its last waker panics.
 struct DropPanics;
 
 impl Wake for DropPanics {
@@ -134,7 +134,7 @@ impl Drop for DropPanics {
     }
 }
 
-/// A receive that has its turn, and then drops a waker that panics, has its turn.
+/// A receive that has its turn, and then drops a waker that panics, keeps its turn.
 #[test]
 fn no_turn_is_lost_to_a_waker_that_panics_when_it_is_dropped() {
     let queue = Queue::new();
@@ -214,7 +214,7 @@ fn a_message_that_panics_in_drop_does_not_keep_the_queue_from_going() {
     assert!(one.send(touchy(false)).is_err());
 }
 
-/// Among so many wakers that some are woken in the middle of the call.
+/// With so many wakers that some are woken in the middle of the call.
 #[test]
 fn what_a_call_returns_is_not_lost_to_a_waker_that_panics() {
     let queue = Arc::new(Queue::new());

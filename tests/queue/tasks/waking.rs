@@ -1,4 +1,4 @@
-//! Who is woken, and what becomes of a wake-up that is not used.
+//! Which receives are woken, and what becomes of an unused wake-up.
 
 use super::*;
 
@@ -51,15 +51,15 @@ fn one_wake_for_each_unit_of_eligible_work_the_longest_waiting_first() {
     let mut waiting: Vec<_> = (0..4).map(|_| Waiting::new(&queue)).collect();
     a.send(1).unwrap();
     assert_eq!(rings(&waiting), [1, 0, 0, 0]);
-    // More in the same group is not eligible.
+    // More messages in the same group are not eligible.
     a.send_all([2, 3]).unwrap();
     assert_eq!(rings(&waiting), [1, 0, 0, 0]);
     b.send(4).unwrap();
     assert_eq!(rings(&waiting), [1, 1, 0, 0]);
     assert_eq!(receives(&queue), (2, 2));
-    // Any order of polls finds them, by rank.
+    // The polls find them by rank, whatever the order of the polls.
     assert_eq!(waiting[1].got(), 1);
-    // The end of the turn made more of `a` eligible: one more.
+    // The end of the turn made the next message of `a` eligible: one more wake-up.
     assert_eq!(rings(&waiting), [1, 1, 1, 0]);
     assert_eq!(waiting[0].got(), 4);
     assert_eq!(waiting[2].got(), 2);
@@ -79,7 +79,7 @@ fn a_burst_wakes_as_many_as_there_are_turns() {
         conversation.send(1).unwrap();
     }
     let mut waiting: Vec<_> = (0..100).map(|_| Waiting::new(&queue)).collect();
-    // Paused and capped: nobody. More room than a batch of wakers: all at once.
+    // Paused and capped: none is woken. More room than a batch of wakers: all at once.
     assert_eq!(rings(&waiting).iter().sum::<usize>(), 0);
     lane.set_cap(Limit::AtMost(40)).unwrap();
     assert_eq!(rings(&waiting).iter().sum::<usize>(), 40);
@@ -91,12 +91,12 @@ fn a_burst_wakes_as_many_as_there_are_turns() {
     let all = (0..51).filter(|_| waiting.remove(0).got() < 2).count();
     assert_eq!(all, 51);
     drop(waiting);
-    // The 49 that were left took wake-ups for the rest of the paused group; they passed them on.
+    // The remaining 49 took wake-ups for the rest of the paused group; they passed them on.
     assert_eq!(receives(&queue), (0, 0));
     assert_eq!(serve(&queue).len(), 99);
 }
 
-/// Each thing that makes work eligible wakes.
+/// Each event that makes work eligible wakes a receive.
 #[test]
 fn whatever_makes_work_eligible_wakes() {
     type Make = fn(&Queue<u8>) -> Box<dyn FnOnce()>;
@@ -172,7 +172,7 @@ fn a_woken_receive_that_finds_nothing_keeps_its_place() {
     let [a] = conversations(&queue);
     let mut waiting = [Waiting::new(&queue), Waiting::new(&queue)];
     a.send(1).unwrap();
-    // Somebody is faster.
+    // Another reader is faster.
     assert_eq!(take(&queue).unwrap().complete(), 1);
     assert!(waiting[0].poll().is_pending());
     assert_eq!(receives(&queue), (2, 0));
@@ -196,7 +196,7 @@ fn a_notified_receive_that_is_dropped_passes_it_on() {
     assert_eq!(receives(&queue), (0, 0));
 }
 
-/// Nothing is left of one that leaves un-notified, and it takes nobody's wake-up.
+/// A receive that leaves un-notified leaves nothing behind, and takes no other's wake-up.
 #[test]
 fn a_receive_that_is_dropped_leaves_no_trace() {
     let queue = Queue::new();
@@ -215,8 +215,8 @@ fn a_receive_that_is_dropped_leaves_no_trace() {
     assert_eq!(receives(&idle), (0, 0));
 }
 
-/// A task that is woken and never polled again loses its own grant; every further turn wakes the
-/// next, and the snapshot names it.
+/// A task that is woken and never polled again loses its own grant. Every further turn wakes the
+/// next task, and the snapshot names the sleeper.
 #[test]
 fn a_task_that_is_never_polled_again_loses_at_most_its_own_grant() {
     let queue = Queue::new();
@@ -224,14 +224,14 @@ fn a_task_that_is_never_polled_again_loses_at_most_its_own_grant() {
     let mut waiting: Vec<_> = (0..3).map(|_| Waiting::new(&queue)).collect();
     a.send(1).unwrap();
     assert_eq!(rings(&waiting), [1, 0, 0]);
-    // Nobody polls the first. The second and third unit wake the others.
+    // The first is not polled. The second and third unit wake the others.
     b.send(2).unwrap();
     assert_eq!(rings(&waiting), [1, 1, 0]);
     assert_eq!(waiting[1].got(), 1);
     c.send(3).unwrap();
     assert_eq!(rings(&waiting), [1, 1, 1]);
     assert_eq!(waiting[2].got(), 2);
-    // What is left is the one turn that the sleeper was woken for.
+    // The one turn for which the sleeper was woken is left.
     assert_eq!((queue.counts().eligible, receives(&queue)), (1, (0, 1)));
     // A new waiter does not miss it: its first look finds it.
     assert_eq!(serve(&queue), [3]);
@@ -246,7 +246,7 @@ fn a_receive_that_moves_to_another_task_is_woken_there() {
     assert!(poll(&mut waiting.receive, &waker).is_pending());
     a.send(1).unwrap();
     assert_eq!((waiting.bell.rings(), bell.rings()), (0, 1));
-    // Woken, polled with the first waker, nothing there any more: that one counts now.
+    // Woken, polled with the first waker, and nothing is there any more: that waker counts now.
     take(&queue).unwrap().complete();
     assert!(waiting.poll().is_pending());
     a.send(2).unwrap();
@@ -255,7 +255,7 @@ fn a_receive_that_moves_to_another_task_is_woken_there() {
 
 #[test]
 fn the_end_wakes_all_at_the_moment_it_comes() {
-    // More than fit a batch of wakers.
+    // More than a batch of wakers holds.
     let queue = Queue::new();
     let [a] = conversations(&queue);
     a.send_all([1, 2]).unwrap();
@@ -316,14 +316,14 @@ fn an_owned_receive_keeps_the_queue_alive() {
     assert!(a.send(2).is_err(), "the queue is gone");
 }
 
-/// SEMANTICS 1E: a receive that waited when the bump came takes the bumped
-/// group, whichever message woke it.
+/// SEMANTICS 1E: a receive that waited when the bump came takes the bumped group, whichever message
+/// woke it.
 #[test]
 fn a_waiting_receive_takes_what_was_bumped() {
     let queue = Queue::new();
     let [a, b, c] = conversations(&queue);
     let mut waiting = [Waiting::new(&queue), Waiting::new(&queue)];
-    // For a group of which nothing waits yet.
+    // For a group in which nothing waits yet.
     queue.bump(c.group(), 7).unwrap();
     assert_eq!(rings(&waiting), [0, 0]);
     a.send(1).unwrap();
@@ -331,7 +331,7 @@ fn a_waiting_receive_takes_what_was_bumped() {
     c.send(3).unwrap();
     assert_eq!(rings(&waiting), [1, 1]);
     assert_eq!(waiting[0].got(), 3);
-    // After the wake-up, and before the look.
+    // After the wake-up, and before the poll.
     queue.bump(b.group(), 7).unwrap();
     assert_eq!(waiting[1].got(), 2);
     assert_eq!(serve(&queue), [1]);
@@ -353,7 +353,7 @@ fn a_wait_for_many_takes_all_that_came_until_it_looked() {
         panic!("turns");
     };
     assert_eq!(turns.len(), 2);
-    // One is left for the other, which had been told.
+    // One is left for the other receive, which had been notified.
     assert_eq!(receives(&queue), (0, 1));
     assert_eq!(single.got(), 3);
     drop(turns);

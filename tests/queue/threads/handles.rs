@@ -1,5 +1,5 @@
-//! What keeps a queue goes in every order: its handles, conversations, turns and detached
-//! deliveries, each on a thread of its own.
+//! The handles that keep a queue alive go in every order: handles of the queue, conversations,
+//! turns and detached deliveries, each on a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use conversant::queue::Queue;
 
 const ROUNDS: usize = if cfg!(miri) { 10 } else { 2_000 };
 
-/// Counts itself while it is there.
+/// Counts itself while it exists.
 struct Message(Arc<AtomicUsize>);
 
 impl Message {

@@ -1,4 +1,4 @@
-//! What races: two readers' work, claims of one group, a close.
+//! Races: two readers' work, claims of one group, a close.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -9,7 +9,7 @@ use conversant::queue::{Detached, Queue, SendReason};
 
 use crate::queue_support;
 
-/// C.3 with real readers: what each does while it holds the turn is done in the order of receipt,
+/// C.3 with real readers: what they do while they hold the turn is done in the order of receipt,
 /// and the work overlaps.
 #[test]
 fn ordered_receipt_and_concurrent_work() {
@@ -42,7 +42,7 @@ fn ordered_receipt_and_concurrent_work() {
     assert!(log.into_inner().unwrap().into_iter().eq(0..600));
 }
 
-/// Two claimers and a limit: check and increment are one.
+/// Two claimers and a limit: check and increment are one step.
 #[test]
 fn racing_claims_never_exceed_the_limit() {
     let queue = Queue::new();
@@ -73,8 +73,7 @@ fn racing_claims_never_exceed_the_limit() {
     }
 }
 
-/// A close that races sends: each is refused with its message or delivered, and every blocked reader
-/// comes home.
+/// A close races sends: each message is returned or delivered, and every blocked reader comes back.
 #[test]
 fn a_close_that_races_senders_and_readers() {
     for round in 0..100 {

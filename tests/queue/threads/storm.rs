@@ -23,7 +23,7 @@ struct Message {
     number: usize,
 }
 
-/// A message in hand, borrowed from its turn or taken out of it.
+/// A delivery, borrowed from its turn or detached.
 trait Hand: Deref<Target = Message> {
     fn complete(self);
     fn give_back(self);
@@ -49,11 +49,11 @@ impl Hand for Detached<Message> {
     }
 }
 
-/// What handlers saw.
+/// What the handlers saw.
 struct World {
     queue: Queue<Message>,
     limits: [u32; GROUPS],
-    /// Deliveries in hand, by group.
+    /// Deliveries in flight, by group.
     in_hand: [AtomicU32; GROUPS],
     lane_in_hand: AtomicU32,
     done: [Mutex<Vec<Message>>; GROUPS],
@@ -65,7 +65,7 @@ const CAP: u32 = 4;
 impl World {
     fn new(quantum: u32) -> Self {
         let queue = Queue::builder().quantum(quantum).bypass(Bypass::AtMost(3));
-        // They fail at random, and none is to be set aside.
+        // They fail at random, and no group is to be set aside.
         let queue = queue.attempts(Limit::Unlimited);
         Self {
             queue: queue.build().unwrap(),
@@ -130,7 +130,7 @@ impl World {
                 assert_eq!(group, delivery.group());
                 if random.below(3) == 0 {
                     let delivery = delivery.detach();
-                    // With the turn, which may go on, or without.
+                    // Together with the turn, which may go on, or without it.
                     if random.below(2) == 0 {
                         self.handle(delivery, &mut random);
                         continue;
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// What is paused and resumed meanwhile.
+/// The limits that are set to 0 and back meanwhile.
 struct Limits<'a> {
     world: &'a World,
     lane: conversant::queue::Lane<Message>,
@@ -250,7 +250,7 @@ fn check(world: &World) {
             let of_sender = done.iter().filter(|message| message.sender == sender);
             let mut numbers: Vec<_> = of_sender.map(|message| message.number).collect();
             if world.limits[group] > 1 {
-                // Concurrent work and redeliveries: all of them once, in some order.
+                // Concurrent work and redeliveries: all messages once, in some order.
                 numbers.sort_unstable();
             }
             assert!(

@@ -1,4 +1,4 @@
-//! No wake-up is lost, neither in a race nor by a wait that is cancelled.
+//! No wake-up is lost, neither in a race nor by a cancelled wait.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,8 +8,8 @@ use std::thread;
 use conversant::limit::Limit;
 use conversant::queue::{NoMore, Queue, Turn};
 
-/// A first wait that races the send, and a last completion that races an arrival: nothing sleeps on
-/// work. A lost wake-up hangs here.
+/// A first wait races the send, and a last completion races an arrival: no reader sleeps while
+/// there is work. A lost wake-up hangs here.
 #[test]
 fn ping_pong_loses_no_wake() {
     let (there, back) = (Queue::new(), Queue::new());

@@ -1,5 +1,5 @@
-//! What is done to both queues: settings, and operations with the numbers that
-//! choose among what is there.
+//! What is done to both queues: settings, and operations with numbers that select among the
+//! existing objects.
 
 use conversant::limit::Limit;
 
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Look,
 }
 
-/// How often each is done, beside the others.
+/// The relative frequency of each operation.
 const WEIGHTS: [(usize, Kind); 26] = [
     (22, Kind::Send),
     (5, Kind::SendAll),
@@ -74,9 +74,9 @@ const WEIGHTS: [(usize, Kind); 26] = [
 #[derive(Debug)]
 pub(crate) struct Op {
     pub(crate) kind: Kind,
-    /// Which one, of those that are there.
+    /// Which of the existing objects.
     pub(crate) a: usize,
-    /// How much of it, or to what.
+    /// An amount or a level.
     pub(crate) b: usize,
 }
 
@@ -84,10 +84,10 @@ pub(crate) struct Op {
 pub(crate) struct Settings {
     pub(crate) quantum: u32,
     pub(crate) attempts: Limit,
-    /// The first one, in seconds.
+    /// The first back-off, in seconds.
     pub(crate) back_off: u64,
     pub(crate) capacity: Limit,
-    /// Of each group, at the beginning.
+    /// The limit of each group at the beginning.
     pub(crate) limits: [Limit; GROUPS],
 }
 
@@ -100,8 +100,7 @@ impl Script {
     pub(crate) fn random(number: u64) -> Self {
         let mut random = Random(number);
         let settings = Settings::random(&mut random);
-        // The plain path is where none of these is in the way, so each is left
-        // out of most scripts.
+        // On the plain path none of these is used, so most scripts leave each of them out.
         let tiers = random.below(4) == 0;
         let caps = random.below(4) == 0;
         let ends = random.below(3) == 0;
@@ -109,7 +108,7 @@ impl Script {
         let ops = ops.filter(|op| match op.kind {
             Kind::SendIn => tiers,
             Kind::SetCap => caps,
-            // Seldom: most of a script is about what comes before.
+            // Rarely: most scripts are about what precedes the close.
             Kind::Close => ends && op.b < 8,
             Kind::Shutdown => ends && op.b < 4,
             Kind::DropTurns => op.b < 10,
@@ -169,7 +168,7 @@ impl Op {
         [1, 2, 3, usize::MAX][self.b % 4]
     }
 
-    /// A pause among them.
+    /// Sometimes a pause.
     pub(crate) fn limit(&self) -> Limit {
         [
             Limit::AtMost(0),

@@ -1,4 +1,4 @@
-//! One of the two: a queue, all that is held of it, and what was seen.
+//! One of the two: a queue, everything that is held of it, and what was seen.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -33,7 +33,7 @@ pub(crate) struct Twin {
     now: u64,
 }
 
-/// The `a`-th of them, taken out.
+/// Removes the `a`-th element.
 fn remove<T>(all: &mut Vec<T>, a: usize) -> Option<T> {
     let at = a.checked_rem(all.len())?;
     Some(all.remove(at))
@@ -52,7 +52,7 @@ fn all(turns: Turns<'_, u32>) -> Vec<Turn<'static, u32>> {
 }
 
 impl Twin {
-    /// What is seen, step by step, and what is left in the end.
+    /// What is seen, step by step, and what is left at the end.
     pub(crate) fn run(script: &Script, looks: bool) -> Vec<String> {
         let mut twin = Self::new(&script.settings);
         let mut log = Vec::new();
@@ -195,7 +195,7 @@ impl Twin {
         words(self.waits.len())
     }
 
-    /// Each wait once, from the oldest; what came of them.
+    /// Polls each wait once, from the oldest; returns the results.
     fn poll(&mut self) -> String {
         let mut came = String::new();
         let mut at = 0;
@@ -234,7 +234,7 @@ impl Twin {
         }
     }
 
-    /// What comes is detached, or else done or given back at once.
+    /// The next delivery is detached, or else completed or given back at once.
     fn next(&mut self, op: &Op) -> String {
         let Some(at) = op.a.checked_rem(self.turns.len()) else {
             return String::new();
@@ -289,7 +289,7 @@ impl Twin {
         snapshot
     }
 
-    /// What a snapshot says, with the script's numbers.
+    /// What a snapshot shows, with the script's numbers.
     fn look(&self) -> String {
         let snapshot = self.snapshot();
         let counts = (
@@ -308,7 +308,7 @@ impl Twin {
         seen
     }
 
-    /// All is let go of; what is left then.
+    /// Everything is dropped; returns what is left then.
     fn finish(mut self) -> String {
         self.turns.clear();
         self.deliveries.clear();

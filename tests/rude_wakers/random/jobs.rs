@@ -1,4 +1,4 @@
-//! The job queue. A job is a number, and its own key.
+//! The job queue. A job is a number, which is its key, too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ impl World {
         self.queue.advance(self.later(0))
     }
 
-    /// Everything may go on. Whether that changed anything.
+    /// Lifts whatever blocks jobs; returns whether that changed anything.
     fn end(&self) -> bool {
         let begins = !self.queue.is_closed();
         for n in 0..SCOPES {

@@ -21,7 +21,7 @@ fn bypass(seed: u64) -> Bypass {
     }
 }
 
-/// More than all actors can want.
+/// More than all actors together can ask for.
 const PLENTY: u32 = 1000;
 
 async fn takes_permits(stage: &Stage, semaphore: &Arc<Semaphore>) {
@@ -70,7 +70,7 @@ fn mode(stage: &Stage) -> Mode {
     Mode::ALL[stage.below(Mode::ALL.len())]
 }
 
-/// One guard at a time: nobody waits for himself.
+/// One guard at a time: no actor waits for itself.
 async fn locks(stage: &Stage, lock: &Arc<IntentLock>) {
     while stage.goes_on() {
         if stage.one_in(8) {
@@ -172,7 +172,7 @@ fn lock_tables() {
     });
 }
 
-/// One ticket at a time, or one that is left for the next.
+/// One ticket at a time, or a ticket that is left for the next.
 async fn enters(stage: &Stage, gate: &TierGate) {
     let join = || gate.join(stage.below(4) as u32 % 3);
     let mut ticket: Option<Ticket> = None;

@@ -1,5 +1,5 @@
-//! The queue: receives of all kinds, sends that wait for room, looks, and all
-//! that changes what is eligible. A message is a number.
+//! The queue: receives of all kinds, sends that wait for room, peeks, and all changes of what is
+//! eligible. A message is a number.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ impl World {
         self.queue.advance(Duration::from_millis(self.now.get()))
     }
 
-    /// Everything may go on. Whether that changed anything.
+    /// Lifts whatever blocks messages; returns whether that changed anything.
     fn go_on(&self) -> bool {
         let poisoned = self.queue.poisoned();
         for poisoned in &poisoned {
@@ -108,21 +108,21 @@ impl World {
         true
     }
 
-    /// All that was sent is done, once.
+    /// Every message that was sent is completed, once.
     fn check(self) {
         while self.end() {}
         assert_eq!(self.sent, self.done);
         let left = self.queue.snapshot();
         let waits = left.counts.receives.waiting + left.counts.sends.waiting;
         assert_eq!(waits, 0);
-        // Its own, and no others that were made and dropped.
+        // Its own lanes, and none of those that were made and dropped.
         assert_eq!(left.lanes.len(), 3);
         let groups = left.lanes[..2].iter().map(|lane| lane.groups.len());
         assert_eq!(groups.sum::<usize>(), 4);
     }
 }
 
-/// One of them.
+/// A random element.
 fn any<'a, X>(stage: &Stage, all: &'a [X]) -> &'a X {
     &all[stage.below(all.len())]
 }

@@ -1,4 +1,4 @@
-//! The scheduler, on a pool whose workers run when an actor says so.
+//! The scheduler, on a pool whose workers run when an actor decides it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// Whether there was one.
+    /// Returns whether there was a worker.
     fn run_a_worker(&self) -> bool {
         let worker = self.workers.lock().unwrap().pop_front();
         worker.map(|worker| worker()).is_some()

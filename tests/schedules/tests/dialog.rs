@@ -1,5 +1,4 @@
-//! Dialogs under random schedules: whatever races, each side ends once and
-//! nothing is left.
+//! Dialogs under random schedules: whatever races, each side ends once and nothing is left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +67,7 @@ fn both_sides_end_at_once() {
     });
 }
 
-/// What is sent and rung while its side ends does not stay in its queue.
+/// A message or timer that comes while its side ends does not stay in the side's queue.
 #[test]
 fn sends_and_timers_against_the_end_of_their_side() {
     schedules::explore(|| {
@@ -92,8 +91,8 @@ fn sends_and_timers_against_the_end_of_their_side() {
     });
 }
 
-/// A reader at each side: the questions are answered in order, the end comes
-/// after the last answer's question, and the queues can be closed.
+/// A reader at each side: the questions are answered in order, the end comes after the last
+/// answered question, and the queues can be closed.
 #[test]
 fn question_answer_and_end() {
     schedules::explore(|| {
@@ -129,7 +128,7 @@ fn question_answer_and_end() {
     });
 }
 
-/// A queue that is dropped tells the other side, once, whatever that does.
+/// A queue that is dropped tells the other side once, whatever that side does.
 #[test]
 fn a_dropped_queue_against_sends_and_ends() {
     schedules::explore(|| {

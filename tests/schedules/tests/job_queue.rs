@@ -14,7 +14,7 @@ use crate::schedules;
 
 const JOBS: u32 = 6;
 
-/// What the agents saw: groups in hand, and how often each job was done.
+/// What the agents saw: claimed groups, and how often each job was done.
 #[derive(Default)]
 struct Seen {
     held: HashSet<u64>,
@@ -68,7 +68,7 @@ fn agents() {
     is_done(&queue, JOBS.into());
 }
 
-/// So many jobs were pushed, each was completed once, and nothing is left.
+/// All jobs were pushed, each was completed once, and nothing is left.
 fn is_done<K: Ord + Clone, J>(queue: &JobQueue<K, J>, jobs: u64) {
     let mut counts = queue.counts();
     assert_eq!((counts.pushed, counts.completed), (jobs, jobs));
@@ -82,7 +82,7 @@ fn two_agents_a_pusher_a_pause_a_close() {
     schedules::explore(agents);
 }
 
-/// A lease that runs out beside the completion: each job is done once, by whoever it was.
+/// A lease runs out at the time of the completion: each job is done once, by whichever agent.
 #[test]
 fn a_lease_runs_out_beside_a_completion() {
     schedules::explore(|| {

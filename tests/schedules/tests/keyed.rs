@@ -64,13 +64,13 @@ fn a_group_that_ends_against_two_senders() {
     two_senders(Limit::Unlimited);
 }
 
-/// The group has nearly always ended by the time that there is room.
+/// The group has nearly always ended when there is room.
 #[test]
 fn two_senders_that_wait_for_room() {
     two_senders(Limit::AtMost(1));
 }
 
-/// Calls the sender by key when it is woken.
+/// Calls the keyed sender when it is woken.
 struct Caller(Arc<Keyed<&'static str, i32>>);
 
 impl Wake for Caller {
@@ -79,7 +79,7 @@ impl Wake for Caller {
     }
 }
 
-/// Whoever makes the group of a new key may find that it is to wake for others.
+/// A thread that makes the group of a new key may find that it must wake other waits.
 #[test]
 fn a_waker_calls_while_a_key_comes_in() {
     schedules::explore(|| {

@@ -26,12 +26,11 @@ impl Resource for Node {
 
 const NODES: [Node; 4] = [Node::Root, Node::Leaf(0), Node::Leaf(1), Node::Leaf(2)];
 
-/// Who has been told that it holds what: what the table must never contradict.
+/// Which owner was told that it holds what: the table must never contradict this.
 type Told = Mutex<Vec<(usize, Node, Mode)>>;
 
-/// Asks for up to three locks, and releases them all at the end or when it is
-/// a victim. Says so before the release and after the grant, so that what is
-/// told is held for certain.
+/// Asks for up to three locks, and releases them all at the end or when it is a victim. It records
+/// a lock after the grant, and removes it before the release, so recorded locks are surely held.
 fn ask(me: usize, owner: &mut Owner<Node>, told: &Told) {
     for _ in 0..3 {
         let node = NODES[thread_rng().gen_range(0..NODES.len())];
@@ -65,7 +64,7 @@ fn owners() {
         let (table, told) = (table.clone(), told.clone());
         thread::spawn(move || ask(me, &mut table.owner(me as i32 % 2), &told))
     });
-    // Whoever is never granted and in no circle hangs here, which is reported.
+    // A request that is never granted and is in no cycle hangs here, which is reported.
     schedules::join(asking);
     assert!(table.is_empty(), "{:?}", table.snapshot());
 }
@@ -75,7 +74,8 @@ fn four_owners_four_resources() {
     schedules::explore(owners);
 }
 
-/// Two who lock leaf after leaf keep the root's intent; one asks for all of it, and one looks.
+/// Two owners that lock leaf after leaf keep the root's intent; a third asks for the whole root.
+/// A snapshot taken meanwhile shows no kept intent.
 fn a_root_that_is_kept() {
     let table = Arc::new(LockTable::new());
     let told = Arc::new(Told::default());
@@ -85,7 +85,7 @@ fn a_root_that_is_kept() {
             let mut owner = table.owner(0);
             for _ in 0..4 {
                 owner.lock(&NODES[me], Mode::X).wait().unwrap();
-                // What the leaf's lock says of the root.
+                // The lock of the leaf implies this about the root.
                 tell(me, Node::Root, Mode::Ix, &told);
                 told.lock().unwrap().retain(|&(whose, ..)| whose != me);
                 owner.release(&NODES[me]).unwrap();

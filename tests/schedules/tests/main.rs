@@ -1,6 +1,6 @@
-//! One program for all: most of the time to build one goes into what they share.
+//! One program for all: most of the build time goes into what they share.
 
-// So the example calls it.
+// The example calls the crate so.
 extern crate conversant_schedules as conversant;
 
 mod dialog;

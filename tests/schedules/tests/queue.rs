@@ -1,4 +1,4 @@
-//! A queue under random schedules: senders, two readers, bumps, room to wait for, a close.
+//! A queue under random schedules: senders, two readers, bumps, waits for room, a close.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn send_all(queue: &Queue<u32>, conversation: &Conversation<u32>, level: u8) {
     for message in 0..EACH {
         conversation.send(message).expect("the queue is open");
         if message == 1 {
-            // Stale is for names of groups that are gone; this one is pinned.
+            // Stale is only for names of groups that are gone; this group is pinned.
             queue
                 .bump(conversation.group(), level)
                 .expect("it is pinned");
@@ -87,7 +87,7 @@ fn two_senders_two_readers_bump_close() {
     schedules::explore(conversations);
 }
 
-/// A close with nobody left to send wakes every reader, at whatever moment.
+/// A close after the last send wakes every reader, at whatever moment it comes.
 #[test]
 fn close_wakes_all() {
     schedules::explore(|| {
@@ -101,9 +101,9 @@ fn close_wakes_all() {
     });
 }
 
-/// Three senders wait for room in a queue of two places, one of them for both at once; two readers, one
-/// of which gives a delivery back. With `early`, the close does not wait for the senders: what it cut
-/// off they have in hand.
+/// Three senders wait for room in a queue of two places, one of them for both at once. There are
+/// two readers, one of which gives a delivery back. With `early`, the close does not wait for the
+/// senders: they get the messages back that it cut off.
 fn senders_wait_for_room(early: bool) {
     let queue = Queue::builder().capacity(Limit::AtMost(2)).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
@@ -178,15 +178,15 @@ fn a_close_ends_senders_that_wait() {
     schedules::explore(|| senders_wait_for_room(true));
 }
 
-/// Readers that come together, two bumps among them: no top entry is taken
-/// twice, and whoever comes after a bump finds it honoured.
+/// Several readers and two bumps at once: no first entry is taken twice, and a reader that comes
+/// after a bump finds it honoured.
 #[test]
 fn readers_and_bumps_take_the_best() {
     schedules::explore(|| {
         let queue = Queue::new();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();
-        // Only a turn keeps another reader away: there is room for all, and
-        // each has a level of its own.
+        // Only a turn keeps another reader away: there is room for all, and each has a level of its
+        // own.
         let levels = [104, 103, 102, 101, 100];
         let groups = levels.map(|level| lane.group(Limit::Unlimited, level).unwrap());
         for group in &groups {
@@ -217,11 +217,11 @@ fn readers_and_bumps_take_the_best() {
         let others: HashSet<_> = taken.iter().collect();
         assert_eq!(others.len(), 3, "one was taken twice: {taken:?}");
         for (turn, bumped) in turns.iter() {
-            // Nobody takes what was not bumped past a bump that it knew of.
+            // No reader takes an unbumped group ahead of a bump that it knew of.
             let honoured = bumped.iter().all(|name| taken.contains(name));
             assert!(honoured || names[3..].contains(&turn.group()));
         }
-        // In order of level, but for those that were bumped.
+        // In order of level, apart from the bumped groups.
         let highest = names[..3].iter().map(|name| taken.contains(name));
         assert!(highest.is_sorted_by(|a, b| a >= b), "{taken:?}");
     });

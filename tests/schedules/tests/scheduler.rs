@@ -15,7 +15,7 @@ use shuttle::thread;
 
 use crate::schedules;
 
-/// Who runs now, who ran in which tier, and the most at once.
+/// Which tasks run now, which ran in which tier, and the most at once.
 #[derive(Default)]
 struct Seen {
     running: Vec<u32>,
@@ -80,7 +80,7 @@ fn submit_retire_raise_lower() {
     schedules::explore(tiers);
 }
 
-/// Two threads submit while workers come and go: none is lost.
+/// Two threads submit while workers come and go: no task is lost.
 #[test]
 fn submissions_against_retirement() {
     schedules::explore(|| {
@@ -109,8 +109,8 @@ fn submissions_against_retirement() {
     });
 }
 
-/// Tasks are submitted while the only worker is busy for another caller, and while their
-/// caller or their scheduler closes: what was taken is waited for, and all of it is done.
+/// Tasks are submitted while the only worker is busy for another caller, and while their caller or
+/// their scheduler closes: every accepted task is waited for, and all of them are done.
 fn submissions_against(close: fn(&Scheduler, &Caller) -> Option<u64>) {
     let scheduler = Scheduler::builder().workers(1).idle(Duration::ZERO);
     let scheduler = scheduler.build().unwrap();
@@ -137,7 +137,7 @@ fn submissions_against(close: fn(&Scheduler, &Caller) -> Option<u64>) {
     assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
 }
 
-/// Nothing happens but submissions and what comes of them: none is forgotten.
+/// Nothing happens but submissions and their effects: no task is forgotten.
 fn submissions_alone(builder: Builder) {
     let scheduler = builder.workers(1).idle(Duration::ZERO).build().unwrap();
     let caller = scheduler.caller("", CallerOptions::default()).unwrap();
@@ -183,13 +183,13 @@ fn submissions_against_a_shutdown() {
     });
 }
 
-/// A scheduler of two workers that take three at once.
+/// A scheduler of two workers that claim three tasks at once.
 fn ahead() -> Arc<Scheduler> {
     let builder = Scheduler::builder().workers(2).claims(3);
     Arc::new(builder.idle(Duration::ZERO).build().unwrap())
 }
 
-/// Who ran, and who is sure never to.
+/// Which tasks ran, and which surely never will.
 #[derive(Default)]
 struct Ran(Mutex<Vec<u32>>);
 
@@ -203,8 +203,8 @@ impl Ran {
     }
 }
 
-/// Two submit, one of them cancels; a task waits for a later one, which its own
-/// worker may have taken with it: each runs once or is cancelled, and all is told.
+/// Two threads submit, one of them cancels; a task waits for a later one, which its own worker may
+/// have claimed with it. Each runs once or is cancelled, and all is reported.
 #[test]
 fn claims_of_three_against_a_cancel_and_a_wait() {
     schedules::explore(|| {
@@ -253,8 +253,8 @@ fn claims_of_three_against_a_cancel_and_a_wait() {
     });
 }
 
-/// While workers have prefetched tasks a lower tier arrives, the workers are
-/// fewer, a hold is there: nothing that has not started starts.
+/// While workers have prefetched tasks, a lower tier arrives, the number of workers falls, and a
+/// hold is set: no task that has not started starts.
 #[test]
 fn claims_of_three_go_back() {
     schedules::explore(|| {
@@ -276,7 +276,7 @@ fn claims_of_three_go_back() {
         drop(hold);
         thread::yield_now();
         submit(Place::new().tier(1), 200);
-        // At most one task of each worker is under way.
+        // At most one task of each worker is running.
         let before = seen.lock().unwrap().len();
         thread::yield_now();
         scheduler.set_workers(1).unwrap();
@@ -301,8 +301,8 @@ fn claims_of_three_go_back() {
     });
 }
 
-/// Tasks with a delay that is over at once, but only for an event that comes later, on workers that
-/// leave as soon as they may: each is done, and the workers leave when all are.
+/// Tasks with a delay that is over at once, but only at a later event, on workers that leave as
+/// soon as they may: each task is done, and the workers leave when all are.
 fn later() {
     let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = Arc::new(builder.build().unwrap());
@@ -329,7 +329,7 @@ fn tasks_with_a_delay() {
     schedules::explore(later);
 }
 
-/// Ready when it was told twice; whoever tells wakes it.
+/// Ready when it was told twice; each call that tells it wakes it.
 struct Told(Arc<Mutex<(u32, Option<Waker>)>>);
 
 impl Future for Told {
@@ -345,8 +345,8 @@ impl Future for Told {
     }
 }
 
-/// A future in a serial group is woken while it is polled, reported or suspended, by two threads,
-/// and one like it is cancelled meanwhile: no wake-up is lost, and the group goes on.
+/// Two threads wake a future in a serial group while it is polled, reported or suspended, and a
+/// second one like it is cancelled meanwhile: no wake-up is lost, and the group goes on.
 fn futures() {
     let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = builder.build().unwrap();
@@ -397,7 +397,7 @@ fn futures_woken_and_cancelled() {
     schedules::explore(futures);
 }
 
-/// Counts what there is of it.
+/// Counts its live values.
 struct Counted<'a>(&'a Mutex<u32>);
 
 impl<'a> Counted<'a> {
@@ -414,7 +414,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Tasks of a scope submit more to it, and all may be cancelled: none has anything at its end.
+/// Tasks of a scope submit more to it, and all may be cancelled: at its end none holds anything.
 fn scope() {
     let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
     let scheduler = builder.build().unwrap();

@@ -1,15 +1,15 @@
-//! How many schedules are run, and of which kind.
+//! The number and the kinds of the schedules.
 
 use shuttle::thread::JoinHandle;
 
-/// Schedules of each kind, if `SCHEDULES` in the environment says nothing else.
+/// Schedules of each kind, unless `SCHEDULES` in the environment says otherwise.
 const SCHEDULES: usize = 2_000;
 
-/// Preemptions that the second kind tries to place where they hurt.
+/// Preemptions that the second kind tries to place where they do harm.
 const DEPTH: usize = 3;
 
-/// Runs it under random schedules, and under schedules that follow random
-/// priorities with few changes. A failure prints the schedule to replay.
+/// Runs `run` under random schedules, and under schedules that follow random priorities with few
+/// changes. A failure prints the schedule to replay.
 pub fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
     let said = std::env::var("SCHEDULES");
     let schedules = said.map_or(SCHEDULES, |said| said.parse().expect("a number"));
@@ -18,7 +18,7 @@ pub fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
     println!("{schedules} random schedules and {schedules} by priority of depth {DEPTH}");
 }
 
-/// Waits for all of them.
+/// Joins all of them.
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         thread.join().expect("a thread panicked");

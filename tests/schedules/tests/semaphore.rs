@@ -1,5 +1,5 @@
-//! A semaphore under random schedules: takers of one and of several, a limit
-//! that falls and rises, and a close.
+//! A semaphore under random schedules: requests of one and of several, a limit that falls and
+//! rises, and a close.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use shuttle::thread;
 
 use crate::schedules;
 
-/// Takes so many, twice; never are more in use than the limit ever was.
+/// Acquires `count` permits, twice; never more are in use than the highest limit.
 fn take(semaphore: &Semaphore, used: &AtomicU32, count: u32) {
     for _ in 0..2 {
         match semaphore.acquire(count).wait() {

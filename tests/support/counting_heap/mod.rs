@@ -1,5 +1,5 @@
-//! An allocator that counts the bytes that are live, of all threads. It is the
-//! allocator of each binary that has this module.
+//! An allocator that counts the live bytes of all threads. It is the allocator of each binary that
+//! includes this module.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -12,13 +12,13 @@ static LIVE: AtomicIsize = AtomicIsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligation.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller's.
+        // SAFETY: the caller's obligation.
         unsafe { System.dealloc(at, layout) }
     }
 }

@@ -8,7 +8,7 @@ use todc_utils::linearizability::WGLChecker;
 use todc_utils::linearizability::history::{Action, History};
 use todc_utils::specifications::Specification;
 
-/// One operation: what it was and what it gave, between two ticks.
+/// One operation with its result, between two ticks.
 struct Span<O> {
     thread: usize,
     call: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Log<O> {
 }
 
 impl<O> Log<O> {
-    /// Does something, and records what it was. SeqCst on both sides: an
-    /// operation that ended before another began has the earlier ticks.
+    /// Does an operation, and records it. SeqCst on both sides: an operation that ended before
+    /// another began has the earlier ticks.
     pub(crate) fn record<R>(
         &mut self,
         act: impl FnOnce() -> R,

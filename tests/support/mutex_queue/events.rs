@@ -60,7 +60,7 @@ impl<T> Model<T> {
         Some(chosen)
     }
 
-    /// Claims this group, which is in line.
+    /// Claims this group, which is eligible.
     pub(super) fn claim_this(&mut self, group: u64) {
         let lane = self.groups[&group].lane;
         let in_line = self.in_line(lane);
@@ -90,14 +90,14 @@ impl<T> Model<T> {
         taken
     }
 
-    /// The next message for the live turn of a group, if nothing forbids it. A
-    /// turn whose unit went with a delivery takes another.
+    /// The next message for the live turn of a group, if nothing forbids it. A turn whose unit went
+    /// with a detached delivery takes another.
     pub(super) fn take(&mut self, group: u64) -> Option<Taken<T>> {
         let head = self.groups[&group].head()?;
         let g = self.group(group);
         g.swept = false;
         let (lane, phase, may_take) = (g.lane, g.phase, g.may_take());
-        // What that ended may open another tier.
+        // The end of the message in hand may open another tier.
         self.settle(lane);
         let used = self.in_flight_of(lane);
         let cap = self.lanes[&lane].cap;
@@ -112,7 +112,7 @@ impl<T> Model<T> {
         Some(taken)
     }
 
-    /// More for a turn that has a message in hand, to be lent as one: those that follow it
+    /// More messages for a turn that has a message in hand, to be lent as one: those that follow it
     /// without a gap and have not failed.
     pub(super) fn take_more(&mut self, group: u64, after: u64, most: usize) -> Vec<Taken<T>> {
         let g = self.group(group);
@@ -140,8 +140,8 @@ impl<T> Model<T> {
         }
     }
 
-    /// Puts a message last into a group; what it would go down from, and the
-    /// message, if its tier does.
+    /// Puts a message last into a group. If its tier is too low, returns the tier that it would go
+    /// down from, and the message.
     pub(super) fn send(&mut self, group: u64, tier: Option<u32>, item: T) -> Result<(), (u32, T)> {
         let now = self.tick();
         let g = self.group(group);
@@ -171,8 +171,8 @@ impl<T> Model<T> {
         Ok(())
     }
 
-    /// A live turn has a unit, and nobody asks what it does with it until
-    /// tiers are in use.
+    /// From now on tiers are in use. A live turn has a unit; until then nothing recorded the tier
+    /// for which it uses the unit.
     fn use_tiers(&mut self, lane: u64) {
         let l = self.lanes.get_mut(&lane).expect("it has a group");
         if std::mem::replace(&mut l.tiered, true) {
@@ -191,7 +191,7 @@ impl<T> Model<T> {
         g.detached.push(tier);
     }
 
-    /// So many messages of a live turn are done.
+    /// `messages` messages of a live turn are completed.
     pub(super) fn complete(&mut self, group: u64, messages: usize) {
         let g = self.group(group);
         (g.hand, g.out) = (None, g.out - messages);
@@ -199,8 +199,8 @@ impl<T> Model<T> {
         self.settle(lane);
     }
 
-    /// A detached delivery is done, or given back: then it is put to its place.
-    /// Returns it if it is done, or if nobody would ever receive it.
+    /// A detached delivery is completed, or goes back to its place. Returns the message if it is
+    /// completed, or if it could never be received.
     pub(super) fn end(&mut self, taken: Taken<T>, done: bool) -> Option<T> {
         let now = self.tick();
         let group = taken.group;
@@ -225,7 +225,7 @@ impl<T> Model<T> {
         item
     }
 
-    /// A message goes to its place; itself if nobody would ever receive it.
+    /// A message goes back to its place; it is returned if it could never be received.
     fn put_back(&mut self, taken: Taken<T>) -> Option<T> {
         let gone = self.gone;
         let g = self.group(taken.group);
@@ -237,7 +237,7 @@ impl<T> Model<T> {
         None
     }
 
-    /// Messages of a live turn go back untouched.
+    /// Messages of a live turn go back to their places, without an attempt counted.
     pub(super) fn give_back(&mut self, group: u64, all: Vec<Taken<T>>) -> Vec<T> {
         let back = all.into_iter().filter_map(|taken| self.put_back(taken));
         let unwanted = back.collect();
@@ -263,7 +263,7 @@ impl<T> Model<T> {
         self.end(taken, false)
     }
 
-    /// Counts the attempt, and sets the group aside if it has to be.
+    /// Counts the attempt, and sets the group aside if necessary.
     fn failed(&mut self, taken: &mut Taken<T>) {
         let attempts = taken.message.attempts + 1;
         taken.message.attempts = attempts;
@@ -290,7 +290,7 @@ impl<T> Model<T> {
         }
     }
 
-    /// A turn ends, with what it has not delivered.
+    /// A turn ends, with the messages that it has not delivered.
     pub(super) fn end_turn(&mut self, group: u64, first: Option<Taken<T>>) -> Option<T> {
         let now = self.tick();
         let unwanted = first.and_then(|taken| self.put_back(taken));
@@ -303,7 +303,7 @@ impl<T> Model<T> {
         unwanted
     }
 
-    /// Lets a group go on; false if nothing kept it aside.
+    /// Lets a group go on; false if it was not set aside.
     pub(super) fn resume(&mut self, group: u64) -> bool {
         let now = self.tick();
         let g = self.group(group);
@@ -343,8 +343,7 @@ impl<T> Model<T> {
         self.reap(group);
     }
 
-    /// A group that nobody pins ends after its last message, and its lane with
-    /// its last group.
+    /// A group that nothing pins ends after its last message, and its lane with its last group.
     fn reap(&mut self, group: u64) {
         let g = &self.groups[&group];
         let lane = g.lane;

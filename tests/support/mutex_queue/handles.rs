@@ -12,7 +12,7 @@ use super::{GroupId, Shared, checked, id, locked};
 
 pub(super) fn bump<T>(model: &mut Model<T>, group: u64, level: u8) {
     let now = model.tick();
-    // One that was claimed uses its bump up when its turn begins.
+    // A claimed group uses its bump up when its turn begins.
     if model.group(group).phase == Phase::Claimed {
         return;
     }
@@ -206,7 +206,7 @@ impl<T> Drop for Conversation<T> {
     }
 }
 
-/// As bare as it can be: so that errors can be unwrapped.
+/// As bare as possible: so that errors can be unwrapped.
 macro_rules! debug {
     ($($handle:ident)*) => {$(
         impl<T> fmt::Debug for $handle<T> {

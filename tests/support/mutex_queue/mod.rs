@@ -1,6 +1,6 @@
-//! The queue in its plainest form: one mutex around lists that are searched
-//! from end to end ([`model`]). It has the names and the meaning of
-//! `conversant::queue`, as far as nobody waits: no wakers, no `receive`.
+//! The queue in its plainest form: one mutex around lists that are searched from end to end
+//! ([`model`]). It has the names and the meaning of `conversant::queue`, without waits: no wakers,
+//! no `receive`.
 //!
 //! It is the oracle: the suite of `queue_suite/` runs over both, and
 //! `queue::random` compares them step by step.
@@ -173,7 +173,7 @@ impl<T> Queue<T> {
         Ok(Turn::begin(&self.shared, claimed?))
     }
 
-    /// As many receives, one after the other, whose turns begin later.
+    /// Like as many receives, one after the other, whose turns begin later.
     pub(crate) fn try_receive_many(&self, n: usize) -> Result<Turns<'_, T>, NoTurn> {
         let claimed = locked(&self.shared, |model| {
             let all = std::iter::from_fn(|| model.claim());

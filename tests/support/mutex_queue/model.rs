@@ -1,6 +1,6 @@
-//! The rules of SEMANTICS 1E, 2 and 3, written down as plainly as they can be:
-//! lists that are searched from end to end, everything worked out anew at each
-//! question. Shares no code with the crate but its errors and limits.
+//! The rules of SEMANTICS 1E, 2 and 3, in the plainest form: lists that are searched from end to
+//! end, and everything is computed again at each question. It shares no code with the crate but the
+//! crate's errors and limits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -28,16 +28,15 @@ pub(super) struct Lane {
     pub(super) tiered: bool,
 }
 
-/// Where a group stands with its turn.
+/// The state of a group's turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// It has none.
     Free,
     /// It was claimed, and its turn has not begun.
     Claimed,
-    /// Its turn is live. SEMANTICS 2, "A turn is the exclusive right": it has
-    /// a unit from its claim to its end, but that a detached delivery takes the
-    /// unit with it.
+    /// Its turn is live. SEMANTICS 2, "A turn is the exclusive right": it has a unit from its claim
+    /// to its end, unless a detached delivery takes the unit with it.
     Live { unit: bool },
 }
 
@@ -45,23 +44,23 @@ pub(super) struct Group<T> {
     pub(super) lane: u64,
     pub(super) limit: Limit,
     pub(super) level: u8,
-    /// To what level, and when.
+    /// The level of the bump, and when it came.
     pub(super) bump: Option<(u8, u64)>,
     pub(super) phase: Phase,
-    /// The tier of the message that its turn holds, or was claimed for.
+    /// The tier of the message that its turn has in hand, or for which it was claimed.
     pub(super) hand: Option<u32>,
-    /// Tiers came into use during its turn, which counts as a message of tier 0
-    /// that has started until its next step.
+    /// Tiers came into use during its turn. Until its next step the turn counts as a started
+    /// message of tier 0.
     pub(super) swept: bool,
-    /// By which message, after how many attempts.
+    /// The message that poisoned it, and after how many attempts.
     pub(super) poisoned: Option<(u64, u32)>,
-    /// Until when, and when it was told so.
+    /// The end of its back-off, and when this was set.
     pub(super) resting: Option<(Duration, u64)>,
     pub(super) ready: u64,
     pub(super) waiting: BTreeMap<u64, Message<T>>,
-    /// The tiers of the deliveries that were detached. Each has a unit.
+    /// The tiers of its detached deliveries, each of which has a unit.
     pub(super) detached: Vec<u32>,
-    /// Messages that are out: with the turn or detached.
+    /// Messages in flight: with the turn or detached.
     pub(super) out: usize,
     pub(super) pins: u32,
     pub(super) last_number: u64,
@@ -85,11 +84,10 @@ pub(super) struct Model<T> {
     pub(super) settings: Settings,
     pub(super) lanes: BTreeMap<u64, Lane>,
     pub(super) groups: BTreeMap<u64, Group<T>>,
-    /// Lanes with an eligible group, and how many turns each has left; the
-    /// first is served.
+    /// Lanes with an eligible group, and how many turns each has left; the first lane is served.
     pub(super) ring: VecDeque<(u64, u32)>,
     pub(super) closed: bool,
-    /// Nobody receives any more.
+    /// Messages cannot be received any more.
     pub(super) gone: bool,
     pub(super) now: Duration,
     clock: u64,
@@ -107,9 +105,9 @@ impl<T> Group<T> {
         self.waiting.values().next().map(|message| message.tier)
     }
 
-    /// The tier in which what waits first keeps others waiting.
+    /// The tier in which its first waiting message keeps others waiting.
     fn counted_head(&self) -> Option<u32> {
-        // Of one that was claimed it has started.
+        // The first message of a claimed group has started.
         let counts = self.poisoned.is_none() && self.phase != Phase::Claimed;
         self.head().filter(|_| counts)
     }
@@ -129,7 +127,7 @@ impl<T> Group<T> {
         }
     }
 
-    /// Whether its turn may take what waits, but for the cap and the tier.
+    /// Whether its turn may take a waiting message, apart from the cap and the tier.
     pub(super) fn may_take(&self) -> bool {
         let aside = self.poisoned.is_some() || self.resting.is_some();
         room(self.limit, self.detached.len()) > 0 && !aside
@@ -213,7 +211,7 @@ impl<T> Model<T> {
         self.groups.values().map(Group::units).sum()
     }
 
-    /// Messages that wait or are out.
+    /// Messages that wait or are in flight.
     pub(super) fn held(&self) -> usize {
         self.groups.values().map(|g| g.waiting.len() + g.out).sum()
     }
@@ -226,8 +224,8 @@ impl<T> Model<T> {
         }
     }
 
-    /// Why nothing comes from these groups, if they are closed and nothing is left
-    /// that could be received.
+    /// Why nothing comes from these groups, if they are closed and hold nothing that could be
+    /// received.
     pub(super) fn no_more<'a>(
         &self,
         groups: &mut dyn Iterator<Item = &'a Group<T>>,
@@ -258,22 +256,22 @@ impl<T> Model<T> {
         of_lane.map(|g| g.started(tiered)).sum()
     }
 
-    /// The lowest tier in which something of the lane waits, poisoned groups
-    /// left out. Within a group tiers do not go down, so the heads are enough.
+    /// The lowest tier in which a message of the lane waits, without poisoned groups. Within a
+    /// group tiers do not go down, so it is enough to look at the heads.
     pub(super) fn lowest_waiting(&self, lane: u64) -> Option<u32> {
         let of_lane = self.groups.values().filter(|g| g.lane == lane);
         of_lane.filter_map(Group::counted_head).min()
     }
 
-    /// The tier of which a message may start. While a lower tier is outstanding
-    /// the open one starts nothing.
+    /// The tier whose messages may start. While a lower tier is outstanding the open tier starts
+    /// nothing.
     pub(super) fn startable(&self, lane: u64) -> Option<u32> {
         let lowest = self.lowest_waiting(lane);
         let open = self.lanes[&lane].open;
         open.filter(|&open| lowest.is_none_or(|lowest| lowest >= open))
     }
 
-    /// Tells what keeps the first message of a group of the lane waiting.
+    /// Tells why the first message of a group of the lane waits.
     fn judge(&self, lane: u64) -> impl Fn(&Group<T>) -> Why {
         let startable = self.startable(lane);
         let has_room = room(self.lanes[&lane].cap, self.in_flight_of(lane)) > 0;

@@ -1,4 +1,4 @@
-//! A snapshot of the queue, with the fields of the crate's that need no waiting.
+//! A snapshot of the queue, with those fields of the crate's snapshot that need no waits.
 
 use conversant::limit::Limit;
 use conversant::queue::Why;
@@ -72,7 +72,7 @@ fn of_lane<T>(shared: &Shared<T>, model: &Model<T>, lane: u64) -> LaneStatus {
                 id: id(shared, group),
                 limit: g.limit,
                 level: g.level,
-                // A turn that is about to begin has used it up.
+                // A turn that is about to begin has used its bump up.
                 bump: g
                     .bump
                     .filter(|_| g.phase != Phase::Claimed)

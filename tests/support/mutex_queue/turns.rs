@@ -40,7 +40,7 @@ pub(crate) struct Turn<'q, T> {
     of: PhantomData<&'q ()>,
 }
 
-/// A turn wherever it is.
+/// A turn, borrowed or owned.
 struct Live<T> {
     shared: Shared<T>,
     group: u64,
@@ -280,7 +280,7 @@ impl<T> Drop for Detached<T> {
     }
 }
 
-/// As bare as it can be: so that errors can be unwrapped.
+/// As bare as possible: so that errors can be unwrapped.
 macro_rules! debug {
     ($($handle:ident $(<$life:lifetime>)?)*) => {$(
         impl<T> fmt::Debug for $handle<$($life,)? T> {

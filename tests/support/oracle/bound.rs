@@ -1,10 +1,10 @@
 //! INVARIANT CHECKER for an event trace: SEMANTICS 3 on every dispatch.
 //!
-//! It replays the events with its own idea of ready, eligible and "in the ring", each derived from
-//! nothing but what has arrived, started and finished, and checks that
+//! It replays the events with its own idea of ready, eligible and "in the ring". It derives each of
+//! these only from what has arrived, started and finished, and checks that
 //!
-//! - what is dispatched was eligible;
-//! - nobody's oldest eligible group is overtaken more than K times in a row;
+//! - each dispatched task was eligible;
+//! - no caller's oldest eligible group is overtaken more than K times in a row;
 //! - a group that is i-th by age among its caller's ready groups starts its next turn within
 //!   `(ceil(i*(K+1)/w) + L)*W` dispatches, counted while it is eligible. The wait is measured from
 //!   its becoming ready, and again from after every dispatch.
@@ -143,7 +143,7 @@ impl Replay<'_> {
         }
     }
 
-    /// What the event changed: who is ready, who is eligible, who is in the ring.
+    /// What the event changed: which groups are ready and eligible, who is in the ring.
     fn note(&mut self, number: usize, event: &Event) {
         let group = self.group_of[event.task];
         let became_ready = self.is_ready(group) && self.ready_since[group].is_none();

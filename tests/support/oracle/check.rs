@@ -1,11 +1,11 @@
-//! INVARIANT CHECKER for any schedule log, simulated or real, whoever made it.
+//! INVARIANT CHECKER for any schedule log, simulated or real, whatever made it.
 //!
-//! It looks at times only, in whatever unit the log has. A task runs from its start up to, but not
-//! including, its end, so one of zero duration runs at no time: between instants is where the
-//! rules that need a running task are looked at.
+//! It uses times only, in the unit of the log. A task runs from its start up to, but not
+//! including, its end, so a task of zero duration runs at no time. Rules that need a running task
+//! are therefore checked between instants.
 //!
-//! What it cannot see from times alone (the order within one instant, the ring, the bypass) is the
-//! part of `bound.rs` and of the comparison with the simulator.
+//! Times alone do not show the order within one instant, the ring and the bypass: `bound.rs` and
+//! the comparison with the simulator check these.
 
 /// One row of a schedule log.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ pub(crate) struct Span {
 pub(crate) struct Limits {
     pub(crate) readers: usize,
     pub(crate) cap: Option<usize>,
-    /// How long a stamp may lag behind what it stamps: 0 when simulated. Only what needs two
-    /// stamps of different tasks to agree (arrivals against starts, idle readers) is given slack.
+    /// How long a time stamp may lag behind its event: 0 when simulated. Only rules that compare
+    /// the stamps of different tasks (arrivals against starts, idle readers) get this slack.
     pub(crate) slack: u64,
 }
 

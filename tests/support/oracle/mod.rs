@@ -1,11 +1,11 @@
 //! A reference simulator of `taskrun --simulate`, written from the specification alone.
 //!
-//! It is slow on purpose: plain vectors, every question answered by a scan, nothing remembered that
-//! can be asked again. It shares no code with the crate, so that where both agree it is not because
-//! one copied the other.
+//! It is slow on purpose: plain vectors, every question answered by a scan, nothing stored that can
+//! be computed again. It shares no code with the crate, so where both agree it is not because one
+//! copied the other.
 //!
 //! - `simulate.rs`: the simulator: who runs what when.
-//! - `check.rs`: **invariant checker**: what any schedule log must satisfy, whoever made it.
+//! - `check.rs`: **invariant checker**: what any schedule log must satisfy, whatever made it.
 //! - `bound.rs`: **invariant checker**: the fairness bound on every dispatch of an event trace.
 //! - `sheet.rs`: task lists and logs as CSV.
 //! - `random.rs`: random task lists and options from a seed.
@@ -65,7 +65,7 @@ impl Options {
     }
 }
 
-/// What became of one task.
+/// When and where one task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Counted from 1.

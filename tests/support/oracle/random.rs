@@ -33,15 +33,15 @@ impl Random {
     }
 }
 
-/// `main` is also what an empty cell means; the others are there to be quoted or split wrongly.
+/// An empty cell means `main`; the other names are there to be quoted or split wrongly.
 const CALLERS: [&str; 6] = ["main", "a", "b", "c=1", "d, e", "Zoë \"q\""];
 const GROUPS: [&str; 4] = ["g", "h", "i", "g,1"];
 
-/// What a whole list is like, so that lists differ more than their rows do.
+/// The character of a whole list, so that lists differ by more than their rows.
 struct Flavour {
     callers: Vec<&'static str>,
     groups: usize,
-    /// One row in so many is in a named group, has a bump, a tier above 0.
+    /// One row in this many is in a named group, has a bump, has a tier above 0.
     grouped: usize,
     bumped: usize,
     tiered: usize,

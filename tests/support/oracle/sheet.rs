@@ -64,12 +64,12 @@ where
     text.parse().expect("a number")
 }
 
-/// How a task list is written down; the meaning is the same in every style.
+/// How a task list is written; the meaning is the same in every style.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     /// Columns start with this one and go round.
     pub(crate) rotate: usize,
-    /// Defaults as empty cells, columns that hold nothing else left out.
+    /// Defaults are written as empty cells, columns without values are left out.
     pub(crate) terse: bool,
     pub(crate) crlf: bool,
 }
@@ -119,7 +119,7 @@ fn cell(task: &Task, column: &str, terse: bool) -> String {
     text
 }
 
-/// The log that `taskrun` owes for these rows, header first.
+/// The log that `taskrun` must write for these rows, header first.
 pub(crate) fn log_of(tasks: &[Task], rows: &[Row]) -> Vec<Vec<String>> {
     let header = LOG.iter().map(|&name| name.to_owned()).collect();
     let lines = tasks.iter().zip(rows).enumerate().map(|(index, both)| {

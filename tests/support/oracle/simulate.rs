@@ -278,8 +278,8 @@ impl<'a> Simulator<'a> {
         tiers.chain(self.running(caller)).collect()
     }
 
-    /// After each event: opens tiers, then settles who is in the ring, once. An event changes
-    /// nothing for any caller but its own.
+    /// After each event: opens tiers, then updates once which callers are in the ring. An event
+    /// changes nothing for any other caller.
     fn settle(&mut self, what: Happening, task: usize) {
         self.events.push(Event {
             at_ms: self.now,

@@ -1,4 +1,4 @@
-//! What is seen after each step, and how a script ends.
+//! The checks after each step, and the ends of a script.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Driver<'_> {
         Seen::Poisoned(all)
     }
 
-    /// Takes out all that waits: group by group, each in order.
+    /// Takes out all waiting messages: group by group, each in order.
     pub(super) fn shut(&mut self) {
         let items = self.queue.shutdown();
         let mut expected: Vec<_> = Vec::new();
@@ -40,7 +40,7 @@ impl Driver<'_> {
         self.log.push(Seen::Shut(items));
     }
 
-    /// The snapshot, which agrees with what the driver knows.
+    /// Compares the snapshot with what the driver knows.
     pub(super) fn look(&mut self) {
         let snapshot = self.queue.snapshot();
         let waiting: usize = self.known.iter().map(|known| known.waiting.len()).sum();
@@ -59,7 +59,7 @@ impl Driver<'_> {
                 ending: lane.ending,
             })
             .collect();
-        // Lanes have no names: those without groups can only be told apart so.
+        // Lanes have no names: lanes without groups can be told apart only by these fields.
         lanes.sort_by_key(|lane| {
             let first = lane.groups.first().map(|group| group.group);
             let cap = match lane.cap {
@@ -132,7 +132,7 @@ impl Driver<'_> {
         assert!(self.queue.snapshot().lanes.is_empty(), "state is left");
     }
 
-    /// Everything that keeps work waiting, and can be lifted, is.
+    /// Lifts everything that can be lifted and keeps work waiting.
     fn lift(&mut self) {
         for number in 0..self.known.len() {
             _ = self.queue.resume(self.known[number].id);

@@ -1,4 +1,4 @@
-//! Runs a script over `form`, and asserts what holds of any queue.
+//! Runs a script over `form`, and asserts the rules of any queue.
 
 mod checks;
 mod turns;
@@ -12,7 +12,7 @@ use super::form::{Conversation, Detached, Group, GroupId, Lane, Queue, Turn};
 use crate::queue_script::script::{Kind, Op};
 use crate::queue_script::{Script, Seen};
 
-/// What is alive at once, so that the handles meet.
+/// How many are alive at once: so few that operations meet.
 const LANES: usize = 3;
 const GROUPS: usize = 8;
 const CONVERSATIONS: usize = 12;
@@ -35,9 +35,9 @@ struct Held<'q> {
     own: Own,
 }
 
-/// What a turn has.
+/// What a turn has in hand.
 struct Own {
-    /// Its first message, while that is still in it.
+    /// Its first message, while it has not been taken.
     first: Option<u32>,
     /// Whether it has a unit.
     unit: bool,
@@ -49,7 +49,7 @@ struct Driver<'q> {
     /// How many operations have run, and how deep the running one is nested.
     pos: usize,
     depth: usize,
-    /// By their numbers, those of the script.
+    /// By lane number, as in the script.
     caps: Vec<Limit>,
     known: Vec<Known>,
     numbers: BTreeMap<GroupId, usize>,
@@ -58,7 +58,7 @@ struct Driver<'q> {
     conversations: Vec<(usize, Conversation<u32>)>,
     turns: Vec<Held<'q>>,
     hands: Vec<(usize, Detached<u32>)>,
-    /// The groups of all turns, also of those that something borrows.
+    /// The groups of all turns, also of borrowed turns.
     held: BTreeSet<usize>,
     /// Turns that were claimed and have not begun.
     claimed: usize,
@@ -69,7 +69,7 @@ struct Driver<'q> {
     log: Vec<Seen>,
 }
 
-/// The `a`-th of them.
+/// The `a`-th element, modulo the length.
 fn at<T>(all: &[T], a: usize) -> Option<&T> {
     all.get(a.checked_rem(all.len())?)
 }
@@ -124,8 +124,8 @@ pub(crate) fn run(script: &Script) -> Vec<Seen> {
 }
 
 impl Driver<'_> {
-    /// The next operations. What runs them while it borrows a turn has the
-    /// others see that.
+    /// Runs the next operations. An operation that borrows a turn runs the operations within it by
+    /// this.
     fn run_some(&mut self, n: usize) {
         self.depth += 1;
         for _ in 0..n {
@@ -162,7 +162,7 @@ impl Driver<'_> {
                 let next = self.queue.advance(Duration::from_secs(self.now));
                 self.log.push(Seen::Advanced(next));
             }
-            // Seldom: most of a script is about what comes before.
+            // Rarely: most scripts are about what precedes the close.
             Kind::Close if op.b < 64 => self.queue.close(),
             Kind::Shutdown if op.b < 64 => self.shut(),
             Kind::Close | Kind::Shutdown => {}

@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Shutdown,
 }
 
-/// How many of 256 bytes mean what.
+/// How many of the 256 values of a byte stand for each kind.
 const WEIGHTS: [(u8, Kind); 29] = [
     (2, Kind::Lane),
     (5, Kind::Group),
@@ -72,7 +72,7 @@ const WEIGHTS: [(u8, Kind); 29] = [
     (1, Kind::Shutdown),
 ];
 
-/// One operation: `a` says on what, `b` and `c` with which numbers.
+/// One operation: `a` selects the object, `b` and `c` the numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     pub(crate) kind: Kind,
@@ -89,15 +89,15 @@ pub(crate) struct Script {
     pub(crate) attempts: Limit,
     pub(crate) back_off: (Duration, Duration),
     pub(crate) ops: Vec<Op>,
-    /// Whether the queue is looked at after each step. A look may settle what
-    /// a queue has put off, so most scripts look only where they say so.
+    /// Whether the queue is inspected after each step. An inspection may do work that the queue has
+    /// deferred, so most scripts inspect only where they say so.
     pub(crate) looks: bool,
     /// How it ends.
     pub(crate) last: u8,
 }
 
 impl Script {
-    /// Six bytes of settings, then four an operation.
+    /// Six bytes of settings, then four bytes for each operation.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (&[quantum, bypass, capacity, attempts, back_off, last], ops) =
             bytes.split_first_chunk()?;
@@ -133,8 +133,8 @@ impl Script {
     }
 }
 
-/// Half of the scripts have one tier only, and half leave the caps alone: a
-/// queue may go other ways where neither can be in the way.
+/// Half of the scripts have one tier only, and half never change the caps: a queue may take other
+/// paths where neither can block anything.
 fn left_out(last: u8, kind: Kind) -> bool {
     match kind {
         Kind::SendIn => last & 8 > 0,
@@ -143,7 +143,7 @@ fn left_out(last: u8, kind: Kind) -> bool {
     }
 }
 
-/// Two lanes, three groups and six conversations: something to begin with.
+/// Two lanes, three groups and six conversations, to begin with.
 fn first_ops(b: u8) -> impl Iterator<Item = Op> {
     let kinds = [
         (Kind::Lane, 12),
@@ -175,7 +175,7 @@ impl Op {
         Self { kind, a, b, c }
     }
 
-    /// 0 (a pause), 1, 2, 3, none, or one that is out of range.
+    /// 0 (a pause), 1, 2, 3, unlimited, or a limit out of range.
     pub(crate) fn limit(&self) -> Limit {
         match self.b % 16 {
             0 | 1 => Limit::AtMost(0),
@@ -187,7 +187,7 @@ impl Op {
         }
     }
 
-    /// As a limit, but seldom a pause: it stops a whole lane.
+    /// Like a limit, but rarely a pause, because a pause stops a whole lane.
     pub(crate) fn cap(&self) -> Limit {
         match self.limit() {
             Limit::AtMost(n) if n < 2 && self.c >= 64 => Limit::AtMost(2 + u32::from(self.c % 3)),
@@ -200,7 +200,7 @@ impl Op {
     }
 }
 
-/// What one step showed: of groups and messages their numbers in the script.
+/// What one step showed: groups and messages by their numbers in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Made(Result<usize, LaneError>),

@@ -7,7 +7,7 @@ use super::{Driver, Held, Own, TURNS, at, has_room, remove};
 use crate::queue_script::Seen;
 use crate::queue_script::script::{InHand, Kind, Op};
 
-/// How deep operations are nested in what borrows a turn.
+/// How deeply operations are nested while they borrow a turn.
 const DEPTH: usize = 4;
 
 impl<'q> Driver<'q> {
@@ -39,8 +39,7 @@ impl<'q> Driver<'q> {
         }
     }
 
-    /// Claims several, whose turns begin with other operations in between, or
-    /// never.
+    /// Claims several turns; they begin with other operations in between, or never.
     pub(super) fn receive_many(&mut self, op: &Op) {
         if self.held.len() >= TURNS {
             return;
@@ -77,7 +76,7 @@ impl<'q> Driver<'q> {
         Held { group, turn, own }
     }
 
-    /// What is in flight, one unit of it for what comes now, is within its limits.
+    /// Checks that the units in flight, with one more for the next message, are within the limits.
     fn check_limits(&self, group: usize) {
         let known = &self.known[group];
         let of_lane = self.known.iter().filter(|k| k.lane == known.lane);
@@ -95,7 +94,7 @@ impl<'q> Driver<'q> {
         }
     }
 
-    /// What a turn gives is in hand.
+    /// The messages that a turn gave are in hand.
     fn gave(&mut self, group: usize, own: &mut Own, given: &[u32]) {
         if given.is_empty() {
             return assert_eq!(own.first, None, "a turn begins with a delivery");
@@ -152,7 +151,7 @@ impl<'q> Driver<'q> {
         }
     }
 
-    /// Ends a delivery in one of five ways; whether its turn still has the unit.
+    /// Ends a delivery in one of five ways; returns whether its turn still has the unit.
     fn end_borrowed(&mut self, group: usize, delivery: Delivery<'_, u32>, how: u8) -> bool {
         let message = *delivery;
         match how {
@@ -244,7 +243,7 @@ impl<'q> Driver<'q> {
     }
 }
 
-/// A handler that panics with this in its hands.
+/// A handler that panics while it holds this.
 fn panics<H>(held: H) {
     let handler = AssertUnwindSafe(move || {
         let _held = held;

@@ -1,4 +1,4 @@
-//! What stands in line: limits, caps, pauses, and what the snapshot says of them.
+//! Which groups are eligible: limits, caps, pauses, and what the snapshot says of them.
 
 use conversant::limit::Limit;
 
@@ -92,7 +92,7 @@ fn a_cap_counts_the_whole_lane_and_is_exact() {
     for (n, conversation) in conversations.iter().enumerate() {
         conversation.send(n).unwrap();
     }
-    // A turn has its first unit, also before `next`.
+    // A turn has its first unit even before `next`.
     let one = turn(&queue).unwrap();
     let two = turn(&queue).unwrap();
     assert_eq!(queue.snapshot().lanes[0].in_flight, 2);
@@ -106,7 +106,7 @@ fn a_cap_counts_the_whole_lane_and_is_exact() {
     drop((one, two, three));
     assert!(take(&queue).is_none());
     lane.set_cap(Limit::Unlimited).unwrap();
-    // Who has been given back is the youngest.
+    // A group whose message was given back is the youngest.
     assert_eq!(serve(&queue), [3, 0, 1, 2]);
 }
 

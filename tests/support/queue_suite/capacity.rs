@@ -1,4 +1,4 @@
-//! Queues that hold no more than they were told.
+//! Queues that never hold more than their capacity.
 
 use conversant::error::OutOfRange;
 use conversant::limit::Limit;
@@ -15,12 +15,12 @@ fn a_full_queue_gives_the_message_back_until_one_is_done() {
     two.send("2").unwrap();
     let refused = one.send("3").unwrap_err();
     assert_eq!((refused.message, refused.reason), ("3", SendReason::Full));
-    // In flight it keeps its room, so that it can always come back.
+    // A message in flight keeps its room, so that it can always come back.
     let delivery = take(&queue).unwrap();
     assert_eq!(one.send("3").unwrap_err().reason, SendReason::Full);
     delivery.give_back();
     assert_eq!(queue.snapshot().waiting, 2);
-    // A handler that sends to its own full queue is told so.
+    // A handler that sends to its own full queue gets an error.
     let delivery = take(&queue).unwrap();
     assert_eq!(one.send("own").unwrap_err().reason, SendReason::Full);
     delivery.complete();

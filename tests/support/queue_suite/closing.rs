@@ -137,7 +137,7 @@ fn handles_outlive_the_queue() {
     drop(turn);
 }
 
-/// Its group has nobody else: the conversation ended while it was in hand.
+/// Nothing else pins its group: the conversation ended while the delivery was in flight.
 #[test]
 fn a_detached_delivery_keeps_its_queue() {
     for completes in [true, false] {
@@ -160,7 +160,7 @@ fn a_detached_delivery_keeps_its_queue() {
     }
 }
 
-/// A message that holds a handle of its own queue is no cycle once the queue is dropped.
+/// A message that holds a handle of its own queue forms no cycle once the queue is dropped.
 #[test]
 fn a_turn_left_when_the_queue_is_dropped_drops_its_message() {
     struct Reply {

@@ -63,7 +63,7 @@ fn with_a_limit_above_one_a_redelivery_may_follow_later_messages() {
     assert_eq!(second.complete(), 2);
     let third = take(&queue).unwrap();
     drop(first);
-    // Its place is before all that waits.
+    // Its place is before all waiting messages.
     assert_eq!(take(&queue).unwrap().complete(), 1);
     assert_eq!(third.complete(), 3);
     assert_eq!(serve(&queue), [4]);

@@ -1,5 +1,5 @@
-//! What changes while turns, claimed turns, batches and detached deliveries are
-//! live: a first cap, first tiers, a close, and what was found by random scripts.
+//! Changes while turns, claimed turns, batches and detached deliveries are live: a first cap, first
+//! tiers, a close, and cases that random scripts found.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn a_first_cap_counts_all_that_is_live() {
     assert_eq!(serve(&queue).len(), 2);
 }
 
-/// A bare turn counts nothing in a first cap, and needs its room afterwards.
+/// A bare turn does not count in a first cap, and needs room in the cap afterwards.
 #[test]
 fn a_first_cap_and_a_bare_turn() {
     let (queue, lane) = plain();
@@ -110,8 +110,8 @@ fn first_tiers_count_what_is_live() {
     assert_eq!(open(&queue), None);
 }
 
-/// A turn that was live when tiers came into use counts as one message that has
-/// started, until its next step.
+/// A turn that was live when tiers came into use counts as one started message, until its next
+/// step.
 #[test]
 fn first_tiers_and_a_turn_between_messages() {
     let (queue, lane) = plain();
@@ -176,7 +176,7 @@ fn a_close_with_every_kind_of_live_thing() {
     assert!(closed());
 }
 
-/// A bare turn holds nothing that could still come.
+/// A bare turn holds nothing that could still come back.
 #[test]
 fn a_close_and_a_bare_turn() {
     let (queue, lane) = plain();
@@ -212,7 +212,7 @@ fn a_held_group_is_held_also_when_nothing_waits_in_it() {
     drop(held);
 }
 
-/// What was taken out of the middle of a line must not come to stand first.
+/// A group that was taken out of the middle of the ready queue must not become its first.
 #[test]
 fn the_oldest_is_somebody_after_a_receive_by_name() {
     let queue = Queue::builder().bypass(Bypass::AtMost(0)).build().unwrap();
@@ -230,7 +230,7 @@ fn the_oldest_is_somebody_after_a_receive_by_name() {
     assert_eq!(serve(&queue), [1]);
 }
 
-/// The end of a delivery settles its lane once, done or not.
+/// The end of a delivery updates its lane once, whether completed or not.
 #[test]
 fn a_lane_keeps_its_place_when_a_detached_delivery_ends() {
     for (done, expected) in [

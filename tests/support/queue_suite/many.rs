@@ -89,7 +89,7 @@ fn who_is_dropped_has_done_nothing() {
     assert_eq!(serve(&queue), ["b", "a"]);
 }
 
-/// What comes to the front of the line is behind what has begun.
+/// A group that comes to the front afterwards is behind the turns that have begun.
 #[test]
 fn they_have_begun_and_a_bump_comes_after_them() {
     let (queue, lane) = plain();
@@ -115,8 +115,8 @@ fn they_have_begun_and_a_bump_comes_after_them() {
     assert_eq!(serve(&queue), ["b3", "a3"]);
 }
 
-/// Each of them has what comes for its group while it is live, also when it
-/// had been told that there is nothing.
+/// Each turn gets what arrives for its group while it is live, even if it was told before that
+/// there is nothing.
 #[test]
 fn each_goes_on_with_what_comes() {
     let (queue, lane) = plain();

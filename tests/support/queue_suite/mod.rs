@@ -1,6 +1,6 @@
-//! SEMANTICS 2 and 3, sentence by sentence, as far as they are a queue's and
-//! nobody waits. Runs over whatever `super::form` is: the queue of the crate in
-//! `queue::rules`, the one of `mutex_queue/` in `queue::rules_oracle`.
+//! SEMANTICS 2 and 3, sentence by sentence, for queues without waits. Runs over `super::form`,
+//! which is the queue of the crate in `queue::rules`, and the one of `mutex_queue/` in
+//! `queue::rules_oracle`.
 
 mod admission;
 mod bad_use;
@@ -25,7 +25,7 @@ use super::form::{Conversation, Detached, Lane, NoTurn, Queue, Turn, Why};
 const TWO: Limit = Limit::AtMost(2);
 const PAUSED: Limit = Limit::AtMost(0);
 
-/// A queue with one lane without bounds.
+/// A queue with one unlimited lane.
 fn plain<T>() -> (Queue<T>, Lane<T>) {
     let queue = Queue::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
@@ -37,12 +37,12 @@ fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conversation<T> {
     lane.group(limit, level).unwrap().conversation().unwrap()
 }
 
-/// The first delivery of the next turn, the turn let go.
+/// The first delivery of the next turn, after the turn is dropped.
 fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
     Some(turn(queue)?.next()?.detach())
 }
 
-/// The next turn, if there is one now; not closed.
+/// The next turn, if there is one now; the queue is not closed.
 fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
@@ -51,7 +51,7 @@ fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     }
 }
 
-/// All that can be had now, each completed before the next is taken.
+/// All messages that can be received now, each completed before the next is received.
 fn serve<T>(queue: &Queue<T>) -> Vec<T> {
     let mut served = Vec::new();
     while let Ok(mut turn) = queue.try_receive() {

@@ -1,4 +1,4 @@
-//! PITFALLS "Order and groups", as far as no thread is needed.
+//! PITFALLS "Order and groups", where no thread is needed.
 
 use conversant::error::Stale;
 use conversant::limit::Limit;
@@ -36,7 +36,7 @@ fn the_same_key_in_two_queues_is_independent() {
     b.send(2).unwrap();
     let held = take(&queue).unwrap();
     assert_eq!(take(&other).unwrap().complete(), 2);
-    // A name of one means nothing to the other.
+    // The name of a group of one queue means nothing to the other.
     assert_ne!(a.group(), b.group());
     assert_eq!(other.bump(a.group(), 1), Err(Stale));
     assert_eq!(held.complete(), 1);

@@ -24,7 +24,7 @@ fn attempts(n: u32) -> (Queue<&'static str>, Lane<&'static str>) {
     built(Queue::builder().attempts(Limit::AtMost(n)))
 }
 
-/// Receives and gives back whatever comes first.
+/// Receives the first message and gives it back.
 fn fail(queue: &Queue<&'static str>, what: &str) {
     let delivery = take(queue).unwrap();
     assert_eq!(*delivery, what);
@@ -145,7 +145,7 @@ fn a_tier_with_a_poisoned_group_drains() {
     fail(&queue, "bad");
     let first = take(&queue).unwrap();
     assert_eq!(*first, "tier 1");
-    // Resumed, it is a late arrival: one drain of the open tier, then it goes first.
+    // Resumed, it is a late arrival: after one drain of the open tier it goes first.
     assert_eq!(queue.resume(bad.group()), Ok(true));
     assert!(take(&queue).is_none());
     first.complete();
@@ -295,7 +295,7 @@ fn a_lane_whose_group_is_poisoned_keeps_its_turn() {
     d.send("d").unwrap();
     let failing = take(&queue).unwrap();
     assert_eq!(take(&queue).unwrap().complete(), "c");
-    // The lane's open tier drains by this, and the next one opens.
+    // This drains the lane's open tier, and the next one opens.
     drop(failing);
     assert_eq!(serve(&queue), ["good", "d"]);
 }

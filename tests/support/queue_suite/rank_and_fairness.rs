@@ -31,7 +31,7 @@ fn ties_go_to_the_later_of_bump_and_ready() {
     c.bump(5);
     b.bump(5);
     a1.send('a').unwrap();
-    // To the level that it has it keeps its place.
+    // Bumped to the level that it has, it keeps its place.
     c.bump(5);
     assert_eq!(serve(&queue), ['c', 'b', 'a']);
 }
@@ -56,7 +56,7 @@ fn a_bump_is_used_up_by_the_next_turn() {
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let bumped = group.conversation().unwrap();
     let other = lane.conversation().unwrap();
-    // Idle: it waits with the group.
+    // Idle: the bump waits with the group.
     group.bump(1);
     other.send("other 1").unwrap();
     bumped.send("bumped 1").unwrap();
@@ -65,13 +65,13 @@ fn a_bump_is_used_up_by_the_next_turn() {
     // Even if that turn fails.
     drop(first);
     assert_eq!(take(&queue).unwrap().complete(), "other 1");
-    // Held: it is for the next turn.
+    // Held: the bump is for the next turn.
     let held = turn(&queue).unwrap();
     group.bump(1);
     other.send("other 2").unwrap();
     drop(held);
     assert_eq!(serve(&queue), ["bumped 1", "other 2"]);
-    // Idle for good: it dies with the group, and a later one is not bumped.
+    // Idle for good: the bump ends with the group, and a later group is not bumped.
     group.bump(1);
     let id = group.id();
     drop((group, bumped));
@@ -83,8 +83,8 @@ fn a_bump_is_used_up_by_the_next_turn() {
     assert_eq!(serve(&queue), ["other 3", "reused"]);
 }
 
-/// SEMANTICS 1E: a bumped group that is locked stalls no reader, and its bump
-/// is still there when it is free.
+/// SEMANTICS 1E: a bumped group that is locked stalls no reader, and keeps its bump until it is
+/// free.
 #[test]
 fn a_bumped_group_that_is_held_stalls_nobody() {
     let (queue, lane) = plain();
@@ -156,7 +156,7 @@ fn a_backlog_of_100_000_does_not_hold_up_a_single_item() {
         }
     }
     assert!(served <= 3 * 5, "after {served}");
-    // Within a lane: bounded bypass, though the group stands lowest.
+    // Within a lane: bounded bypass, though the group has the lowest level.
     let low = conversation(&lanes[0], Limit::SERIAL, 0);
     low.send(2).unwrap();
     let turns = (1..)

@@ -94,11 +94,11 @@ fn e6_the_bypass() {
         first.complete();
         assert_eq!(serve(&requests.queue)[8], tenth);
     }
-    // None at all is strict order of age.
+    // A bypass of 0 is strict order of age.
     let requests = Requests::new(Bypass::AtMost(0));
     requests.send(0..=99);
     assert!(serve(&requests.queue).into_iter().eq(0..100));
-    // Unbounded: the oldest may wait for as long as the order of rank says.
+    // Unbounded: the oldest may wait as long as the order of rank says.
     let (queue, lane) = {
         let queue = Queue::builder().bypass(Bypass::Unbounded).build().unwrap();
         let lane = queue.lane(1, Limit::Unlimited).unwrap();

@@ -6,8 +6,8 @@ use conversant::limit::Limit;
 use super::super::form::SendReason;
 use super::{plain, serve, take};
 
-/// Tier 0 runs, nothing of it waits, tier 1 waits: it must not start; and once tier 0 has
-/// drained it runs without anything else happening.
+/// Tier 0 runs and has nothing waiting, tier 1 waits: tier 1 must not start. When tier 0 has
+/// drained, tier 1 runs without anything else happening.
 #[test]
 fn a_running_tier_keeps_the_next_closed() {
     let (queue, lane) = plain();

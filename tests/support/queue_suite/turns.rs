@@ -107,7 +107,7 @@ fn next_gives_nothing_against_the_cap_or_the_tier() {
     assert_eq!(turn.next().unwrap().complete(), 3);
 }
 
-/// Without tiers, where a turn may take what it found without asking again.
+/// Without tiers, where a turn may take what it found without another check.
 #[test]
 fn a_turn_takes_no_more_than_the_cap() {
     let (queue, lane) = plain();
@@ -144,8 +144,8 @@ fn a_detached_delivery_outlives_its_turn() {
     second.complete();
 }
 
-/// C.3: what is done while the turn is held is done in the order of receipt, since nobody else
-/// can receive from the group before the turn is dropped.
+/// C.3: handlers that work while the turn is held work in the order of receipt, because no other
+/// reader can receive from the group before the turn is dropped.
 #[test]
 fn the_protocol_of_system_c() {
     let (queue, lane) = plain();
@@ -217,7 +217,7 @@ fn a_turn_takes_what_came_back_between_others() {
     assert_eq!(served, ["b", "c", "d"]);
 }
 
-/// Units that come back pay the debt first.
+/// Units that are given back pay the debt first.
 #[test]
 fn a_limit_that_is_lowered_in_a_turn_holds_for_it() {
     let (queue, lane) = plain();

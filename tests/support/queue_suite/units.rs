@@ -1,5 +1,5 @@
-//! SEMANTICS 2, "A turn is the exclusive right": the unit that a turn holds from
-//! its claim to its end, and what becomes of it when a delivery is detached.
+//! SEMANTICS 2, "A turn is the exclusive right": a turn holds a unit from its claim to its end;
+//! these tests also show what becomes of the unit when a delivery is detached.
 
 use conversant::limit::Limit;
 
@@ -25,7 +25,7 @@ fn a_turn_keeps_its_unit_between_messages() {
     assert_eq!(units(&queue), 1);
     assert_eq!(queue.snapshot().lanes[0].groups[1].why, Why::Cap);
     assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
-    // And so it always has one for what comes.
+    // And so it always has a unit for the next message.
     one.send("c").unwrap();
     assert_eq!(held.next().unwrap().complete(), "c");
     drop(held);
@@ -112,7 +112,7 @@ fn a_batch_is_completed_all_or_up_to_some_number() {
     let batch = turn.next_batch(4).unwrap();
     assert_eq!(queue.snapshot().waiting, 1);
     assert!(batch.complete_up_to(1).eq([2]));
-    // The first that was not done has failed, and no other.
+    // The first message that was not completed has failed, and no other.
     let again = turn.next().unwrap();
     assert_eq!((*again, again.attempt()), (3, 2));
     again.complete();

@@ -1,4 +1,4 @@
-//! What the tests of the queue share: short ways to receive, and a simulator whose only scheduler is
+//! What the tests of the queue share: helpers to receive, and a simulator whose only scheduler is
 //! the queue itself.
 #![allow(
     dead_code,
@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Detached, Lane, NoTurn, Queue, Turn};
 
-/// A queue with one lane without bounds.
+/// A queue with one unlimited lane.
 pub(crate) fn plain<T>() -> (Queue<T>, Lane<T>) {
     let queue = Queue::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
@@ -31,12 +31,12 @@ pub(crate) fn conversation<T>(lane: &Lane<T>, limit: Limit, level: u8) -> Conver
     lane.group(limit, level).unwrap().conversation().unwrap()
 }
 
-/// The first delivery of the next turn, the turn let go.
+/// The first delivery of the next turn, after the turn is dropped.
 pub(crate) fn take<T>(queue: &Queue<T>) -> Option<Detached<T>> {
     Some(turn(queue)?.next()?.detach())
 }
 
-/// The next turn, if there is one now; not closed.
+/// The next turn, if there is one now; the queue is not closed.
 pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     match queue.try_receive() {
         Ok(turn) => Some(turn),
@@ -45,7 +45,7 @@ pub(crate) fn turn<T>(queue: &Queue<T>) -> Option<Turn<'_, T>> {
     }
 }
 
-/// All that can be had now, each completed before the next is taken.
+/// All messages that can be received now, each completed before the next is received.
 pub(crate) fn serve<T>(queue: &Queue<T>) -> Vec<T> {
     let mut served = Vec::new();
     while let Ok(mut turn) = queue.try_receive() {

@@ -1,5 +1,5 @@
-//! Task lists in virtual time, scheduled by nothing but a queue: every task is a message, a reader
-//! takes one with `try_receive` and completes it when its time is up.
+//! Task lists in virtual time, scheduled only by a queue: every task is a message. A reader takes
+//! one with `try_receive` and completes it when its time is up.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ impl<'a> Driver<'a> {
         ends.chain(absent.map(|task| self.jobs[task].arrive)).min()
     }
 
-    /// Completions, arrivals, dispatch, once; false if nothing happened.
+    /// Completions, arrivals, dispatch, once each; false if nothing happened.
     fn pass(&mut self) -> bool {
         let before = self.run.events.len();
         for reader in 0..self.readers.len() {

@@ -1,4 +1,4 @@
-//! The check can fail, and passes what is right.
+//! The check can fail, and passes a correct order.
 
 use super::*;
 
