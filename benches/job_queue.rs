@@ -106,5 +106,42 @@ fn draining(c: &mut Criterion) {
     family.finish();
 }
 
-criterion_group!(benches, blocked_in_front, at_a_time, draining);
+/// Jobs without a group wait. One is claimed and completed, and another is pushed: behind all
+/// others, or anywhere among them.
+fn order_of_keys(c: &mut Criterion) {
+    for (order, is_random) in [("in order", false), ("random", true)] {
+        let mut family = c.benchmark_group(format!("claim 1, complete, push; keys {order}"));
+        for waiting in [1_000, 100_000, 1_000_000_u64] {
+            let queue = Queue::new();
+            let (mut last, mut draw) = (0, 1_u64);
+            let mut push = |first: u64| {
+                draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                last += 1;
+                let key = match is_random {
+                    true => first + (draw >> 32) % (2 * waiting),
+                    false => last,
+                };
+                queue
+                    .push(key, key, Place::new())
+                    .expect("the queue is open");
+            };
+            (0..waiting).for_each(|_| push(0));
+            family.bench_function(BenchmarkId::from_parameter(waiting), |b| {
+                b.iter(|| {
+                    let claim = queue.try_claim(1).pop().expect("some wait");
+                    push(claim.complete().expect("it has no lease").key);
+                });
+            });
+        }
+        family.finish();
+    }
+}
+
+criterion_group!(
+    benches,
+    blocked_in_front,
+    at_a_time,
+    draining,
+    order_of_keys
+);
 criterion_main!(benches);

@@ -48,10 +48,10 @@ impl<T> Conversation<T> {
     ///
     /// The room may depend on a thread that has received a turn of this queue, while that turn or a
     /// delivery of it lives. If such a thread would have to block in [`wait()`](Wait::wait), the
-    /// wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). The thread that
-    /// received a turn or delivery counts, even after it is moved to another thread: that other
-    /// thread blocks, for ever if such threads hold all the room. A wait with a deadline, or of a
-    /// task, waits in either case.
+    /// wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery
+    /// counts for the thread that received it. If you move it to another thread, that thread gets
+    /// no error: it blocks, for ever if such threads hold all the room. A wait with a deadline, or
+    /// of a task, waits in either case.
     ///
     /// # Cancel safety
     ///

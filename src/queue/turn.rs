@@ -139,8 +139,8 @@ impl<'q, T> Turn<'q, T> {
     /// rest is delivered again. `None` where [`next`](Self::next) gives `None`. Each message
     /// counts in the quantum.
     ///
-    /// A message that has failed, or that does not come right after the one before it, since
-    /// what was between them has been taken out, is the first of a batch.
+    /// A batch ends before a message that has failed, and before a gap where messages were taken
+    /// out.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;
