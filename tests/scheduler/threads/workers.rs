@@ -2,13 +2,19 @@
 //! raised and lowered, and leave after the idle time.
 
 use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use conversant::scheduler::{Scheduler, Verdict, Why};
+use conversant::scheduler::{How, Scheduler, Verdict, Why};
 
+use crate::count::Count;
+use crate::threads::pools::{Refused, Sent, on_pool};
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
 
 #[test]
@@ -315,5 +321,26 @@ fn threads_have_the_name_that_was_asked_for_and_run_their_hooks() {
         end(&scheduler);
         assert_eq!(told.recv().unwrap(), (1, expected));
         assert_eq!(told.recv().unwrap(), (1, None));
+    });
+}
+
+/// The jobs of the pool run here, one after the other.
+#[test]
+fn a_shutdown_ends_when_the_last_worker_has_left() {
+    finishes(|| {
+        let (sender, workers) = channel::<Sent>();
+        let pool = move |worker| sender.send(worker).map_err(|_| Refused::from("gone"));
+        let (scheduler, caller) = on_pool(2, pool);
+        let tasks = [1, 2].map(|n| gives(&caller, n));
+        let mut down = pin!(scheduler.shutdown(How::Drain));
+        let (woken, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        assert!(down.as_mut().poll(&mut cx).is_pending());
+        workers.try_recv().unwrap()();
+        assert!(tasks.iter().all(|task| task.has_ended()));
+        assert_eq!(woken.get(), 0);
+        workers.try_recv().unwrap()();
+        assert_eq!(woken.get(), 1);
+        assert_eq!(down.as_mut().poll(&mut cx), Poll::Ready(Ok(())));
     });
 }
