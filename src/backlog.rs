@@ -134,7 +134,7 @@ impl<T: Item> Backlog<T> {
 
     #[cold]
     fn count_tiers(&mut self, lane: LaneKey) {
-        let mut waiting = self.lane(lane).standing();
+        let mut waiting = self.lane(lane).ready_len();
         for (_, g) in self.groups_of(lane) {
             // Ready groups are counted already.
             waiting += u64::from(g.head.is_some() && !g.is_ready());
@@ -240,7 +240,7 @@ impl<T: Item> Backlog<T> {
         let sent = g.messages.add(tier, item);
         // Otherwise it waits behind others, and nothing else changes.
         if g.head.is_none() || bump.is_some() {
-            self.order.leave_line(g);
+            self.order.dequeue(g);
             if let Some(level) = bump {
                 self.order.bump(&mut g.place, level);
             }
@@ -315,7 +315,7 @@ impl<T: Item> Backlog<T> {
         };
         let (tier, item) = (claim.tier, claim.item);
         let g = at(&mut self.groups, group);
-        self.order.leave_line(g);
+        self.order.dequeue(g);
         g.messages.put(claim.seq, Message { tier, item });
         g.in_flight -= 1;
         // It counts as waiting before it ceases to run: its tier stays outstanding.
@@ -332,7 +332,7 @@ impl<T: Item> Backlog<T> {
         let g = self.groups.get_mut(group.0)?;
         let Message { item, tier } = g.messages.take(seq)?;
         if g.head != g.messages.head_tier() {
-            self.order.leave_line(g);
+            self.order.dequeue(g);
             self.order.join_and_update(group.0.index(), g, Age::Same);
         }
         self.reap(group);
@@ -367,7 +367,7 @@ impl<T: Item> Backlog<T> {
         change: impl FnOnce(&mut Order<T>, &mut Group<T>) -> R,
     ) -> Option<R> {
         let g = self.groups.get_mut(group.0)?;
-        self.order.leave_line(g);
+        self.order.dequeue(g);
         let result = change(&mut self.order, g);
         self.order.join_and_update(group.0.index(), g, Age::Same);
         Some(result)

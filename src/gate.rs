@@ -156,7 +156,7 @@ struct Shared {
 struct State {
     /// The counts of the open tier are current here only if the word says SLOW.
     tiers: Tiers,
-    lines: BTreeMap<u32, Waiters<()>>,
+    waits: BTreeMap<u32, Waiters<()>>,
 }
 
 impl TierGate {
@@ -165,7 +165,7 @@ impl TierGate {
     pub fn new() -> Self {
         let state = State {
             tiers: Tiers::new(),
-            lines: BTreeMap::new(),
+            waits: BTreeMap::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -267,7 +267,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
                 _ => self.shared().leave_locked(self.tier, Some(next.tier)),
             };
             if next.entered {
-                next.leave_line();
+                next.stop_waiting();
             }
         }
         drop(self);
@@ -283,16 +283,16 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         let fast = self.shared().word.enter(self.tier);
         if fast == Fast::Done {
             self.entered = true;
-            self.leave_line();
+            self.stop_waiting();
         }
         fast
     }
 
     #[inline]
-    fn leave_line(&mut self) {
+    fn stop_waiting(&mut self) {
         if self.position.is_some() {
             let mut state = self.gate.borrow().shared.state.lock();
-            state.leave_line(self.tier, &mut self.position);
+            state.stop_waiting(self.tier, &mut self.position);
         }
     }
 }
@@ -300,7 +300,7 @@ impl<G: Borrow<TierGate>> Ticket<G> {
 impl<G: Borrow<TierGate>> Drop for Ticket<G> {
     #[inline]
     fn drop(&mut self) {
-        self.leave_line();
+        self.stop_waiting();
         if self.gone {
             return;
         }

@@ -252,7 +252,7 @@ impl<T> Mailbox<T> {
     /// Whether the group, if it has work, is in the ready queue at its own level. Flags that are
     /// not harmless are not looked at.
     #[inline]
-    pub(crate) fn stands_plainly(&self) -> bool {
+    pub(crate) fn enqueues_plainly(&self) -> bool {
         self.flags & (FULL | BUMPED) == 0
     }
 

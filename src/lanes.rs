@@ -108,7 +108,7 @@ impl<G: ReadyItem> Lane<G> {
         }
     }
 
-    fn line_or_new(&mut self, tier: u32) -> &mut ReadyQueue<G> {
+    fn ready_or_new(&mut self, tier: u32) -> &mut ReadyQueue<G> {
         match &mut self.tiered {
             Some(tiered) if tiered.front != tier => tiered.parked.entry(tier).or_default(),
             _ => &mut self.ready,
@@ -233,7 +233,7 @@ impl<G: ReadyItem> Lanes<G> {
         let l = self.lane_mut(lane);
         let ready = match l.tiered {
             None => &mut l.ready,
-            Some(_) => l.line_or_new(0),
+            Some(_) => l.ready_or_new(0),
         };
         ready.push_run(entries);
         if !l.link.is_member() || l.tiered.is_some() {
@@ -254,7 +254,7 @@ impl<G: ReadyItem> Lanes<G> {
 
     /// The ready queue of a tier, to add a group. The caller then updates the lane.
     pub fn ready(&mut self, lane: u32, tier: u32) -> &mut ReadyQueue<G> {
-        self.lane_mut(lane).line_or_new(tier)
+        self.lane_mut(lane).ready_or_new(tier)
     }
 
     /// Whether a group of this tier is at this position.
@@ -343,12 +343,12 @@ impl<G: ReadyItem> Lanes<G> {
         let l = self.lane(lane);
         let front = l.tiered.as_ref().is_none_or(|tiered| tiered.is_open());
         if !front || l.is_eligible() != l.link.is_member() {
-            self.update_anew(lane);
+            self.update_slow(lane);
         }
     }
 
     #[inline(never)]
-    fn update_anew(&mut self, lane: u32) {
+    fn update_slow(&mut self, lane: u32) {
         let l = self.lane_mut(lane);
         if let Some(tiered) = &mut l.tiered {
             tiered.turn_to_open(&mut l.ready);

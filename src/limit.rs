@@ -69,7 +69,7 @@ says!(Limit {
 pub enum Bypass {
     /// At most so many times, then it is served; 0 is the strict order of age.
     AtMost(u32),
-    /// Unlimited, as the order of rank demands: low ranks can starve.
+    /// No bound: groups of low rank, and waiters for many permits, can starve.
     Unbounded,
 }
 

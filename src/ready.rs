@@ -47,7 +47,7 @@ pub struct ReadyQueue<G> {
 impl<G: ReadyItem> ReadyQueue<G> {
     /// How many groups are ready.
     pub fn len(&self) -> usize {
-        self.row.standing() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
+        self.row.count() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
     }
 
     /// Whether no group is ready.

@@ -123,13 +123,13 @@ pub(crate) trait Turnstile: Sized {
 
     /// Retries for a moment, ever less often, before the claim enters the queue.
     #[cold]
-    fn insist(&self, claim: Self::Claim) -> Option<Self::Grant> {
+    fn spin(&self, claim: Self::Claim) -> Option<Self::Grant> {
         back_off(SELDOM, || !self.is_shut(), || self.take_now(claim))
     }
 
     /// Checks whether a thread in the queue has been granted its claim, before that thread polls.
     #[cold]
-    fn glance(&self, _ticket: Ticket, _claim: Self::Claim) -> Option<Self::Grant> {
+    fn spin_queued(&self, _ticket: Ticket, _claim: Self::Claim) -> Option<Self::Grant> {
         None
     }
 

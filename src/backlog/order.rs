@@ -39,7 +39,7 @@ impl<T> Order<T> {
     }
 
     /// Takes a group out of the ready queue, if it is there.
-    pub(super) fn leave_line(&mut self, g: &Group<T>) {
+    pub(super) fn dequeue(&mut self, g: &Group<T>) {
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
             let position = g.place.position(g.level);
             let old = self.lanes.remove(g.lane.index(), tier, position);

@@ -88,7 +88,7 @@ impl<T: Item> Backlog<T> {
             ready += usize::from(group.is_ready());
         }
         // An entry of a ready queue that is no group is a message that is alone.
-        (waiting + self.order.lanes.standing() - ready) as u64
+        (waiting + self.order.lanes.ready_len() - ready) as u64
     }
 
     /// How many messages are claimed, and neither completed nor unclaimed.
@@ -115,7 +115,7 @@ fn agree<A: Item, B: Item>(ours: &Backlog<A>, theirs: &Backlog<B>, lanes: &[Lane
         let (ours, theirs) = (ours.lane(lane), theirs.lane(lane));
         assert_eq!(ours.open_tier(), theirs.open_tier());
         assert_eq!(ours.in_use, theirs.in_use);
-        assert_eq!(ours.standing(), theirs.standing());
+        assert_eq!(ours.ready_len(), theirs.ready_len());
     }
     assert_eq!(ours.order.lanes.ring(), theirs.order.lanes.ring());
 }

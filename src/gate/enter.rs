@@ -53,6 +53,6 @@ impl<G: Borrow<TierGate>> Op for Enter<'_, G> {
     }
 
     fn cancel(&mut self) {
-        self.ticket.leave_line();
+        self.ticket.stop_waiting();
     }
 }

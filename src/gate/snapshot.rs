@@ -67,13 +67,13 @@ impl TierGate {
     fn read(&self) -> (MutexGuard<'_, State>, Counts) {
         let mut state = self.shared.state.lock_plain();
         state.read(&self.shared.word);
-        let State { tiers, lines } = &*state;
+        let State { tiers, waits } = &*state;
         let counts = Counts {
             open: tiers.open(),
             draining: tiers.draining(),
             inside: tiers.running(),
             outside: tiers.waiting(),
-            enters: WaitCounts::sum(lines.values()),
+            enters: WaitCounts::sum(waits.values()),
         };
         (state, counts)
     }

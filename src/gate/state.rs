@@ -51,7 +51,7 @@ impl Shared {
 
     /// Notifies the waiters that can go on; does nothing more if nobody waits.
     fn notify(&self, state: MutexGuard<'_, State>) {
-        if !state.lines.is_empty() {
+        if !state.waits.is_empty() {
             Session::over(state).repeat(|state, wakes| state.admit(&self.word, wakes));
         }
     }
@@ -66,10 +66,10 @@ impl<G: Borrow<TierGate>> Ticket<G> {
         let mut session = shared.state.lock();
         if session.change(&shared.word, |tiers| start(tiers, self.tier)) {
             self.entered = true;
-            session.leave_line(self.tier, &mut self.position);
+            session.stop_waiting(self.tier, &mut self.position);
             session.discard_waker(waker);
         } else if let Some(waker) = waker {
-            let waiters = session.lines.entry(self.tier).or_default();
+            let waiters = session.waits.entry(self.tier).or_default();
             let old = match self.position {
                 Some(position) => waiters.rewait(position, waker),
                 None => {
@@ -127,7 +127,7 @@ impl State {
         let Some(tier) = self.tiers.open().filter(|_| !self.tiers.draining()) else {
             return true;
         };
-        let Some(waiters) = self.lines.get_mut(&tier) else {
+        let Some(waiters) = self.waits.get_mut(&tier) else {
             return true;
         };
         while waiters.waiting() > 0 {
@@ -139,23 +139,23 @@ impl State {
         true
     }
 
-    fn drop_line(&mut self, tier: u32) {
-        if self.lines.get(&tier).is_some_and(Waiters::is_empty) {
-            self.lines.remove(&tier);
+    fn drop_empty(&mut self, tier: u32) {
+        if self.waits.get(&tier).is_some_and(Waiters::is_empty) {
+            self.waits.remove(&tier);
         }
-        if self.lines.is_empty() {
+        if self.waits.is_empty() {
             // An emptied map would keep its last node.
-            self.lines = BTreeMap::new();
+            self.waits = BTreeMap::new();
         }
     }
 }
 
 impl Session<'_, State> {
     /// Takes a waiter out of its queue; nobody else needs its notification.
-    pub(super) fn leave_line(&mut self, tier: u32, position: &mut Option<crate::wait::Ticket>) {
-        let waiters = self.lines.get_mut(&tier);
+    pub(super) fn stop_waiting(&mut self, tier: u32, position: &mut Option<crate::wait::Ticket>) {
+        let waiters = self.waits.get_mut(&tier);
         let waker = waiters.and_then(|waiters| waiters.withdraw(position));
-        self.drop_line(tier);
+        self.drop_empty(tier);
         self.discard_waker(waker);
     }
 }

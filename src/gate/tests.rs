@@ -284,7 +284,7 @@ fn a_wait_that_times_out_leaves_the_ticket_where_it_was() {
         assert!(high.enter().wait_timeout(Duration::ZERO).is_err());
         assert_eq!(gate.counts().enters, WaitCounts::default());
         // No queue is kept for a tier in which nobody waits.
-        assert!(gate.shared.state.lock().lines.is_empty());
+        assert!(gate.shared.state.lock().waits.is_empty());
     }
     assert_eq!(outstanding(&gate), [(1, 1), (2, 1)]);
     drop(low);

@@ -260,7 +260,7 @@ impl<T> Mailbox<T> {
 
     /// Resets the attempts of all messages that wait, including one that is being peeked at. Visits
     /// odd messages up to the last one that has failed.
-    pub(crate) fn start_anew(&mut self) {
+    pub(crate) fn reset_attempts(&mut self) {
         if let Some(rare) = &mut self.rare {
             if let Some(peeked) = &mut rare.peeked {
                 peeked.attempts = 0;

@@ -108,7 +108,7 @@ impl Pair {
             Op::Retract(n) => self.retract(n + 1),
             Op::TakeFitting(n) => self.take_fitting(n as u32 + 1),
             Op::StartAnew => {
-                self.group.lock().start_anew();
+                self.group.lock().reset_attempts();
                 self.waiting.values_mut().for_each(|w| w.1 = 0);
                 // As the queue does when the peek ends.
                 let looked_at = self.peeked.iter_mut();

@@ -97,7 +97,7 @@ impl Turnstile for IntentLock {
         IntentLock::take(self, claim.ask)
     }
 
-    fn insist(&self, claim: Claim) -> Option<Place> {
+    fn spin(&self, claim: Claim) -> Option<Place> {
         // The claim may conflict with nothing, and yet need the lock.
         let bits = self.word.load();
         let asked = bits.is_open() || bits.is_slow();

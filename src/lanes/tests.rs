@@ -59,7 +59,7 @@ impl<G: ReadyItem> Lanes<G> {
     }
 
     /// How many groups are in all ready queues.
-    pub(crate) fn standing(&self) -> usize {
+    pub(crate) fn ready_len(&self) -> usize {
         let lines = self.lanes.iter().flatten().map(|lane| {
             let parked = lane.tiered.iter().flat_map(|tiered| tiered.parked.values());
             lane.ready.len() + parked.map(ReadyQueue::len).sum::<usize>()

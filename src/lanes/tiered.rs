@@ -45,7 +45,7 @@ impl<G: ReadyItem> Tiered<G> {
 
 impl<G: ReadyItem> Lane<G> {
     /// How many groups are in the ready queue of the open tier.
-    pub fn standing(&self) -> u64 {
+    pub fn ready_len(&self) -> u64 {
         self.ready.len() as u64
     }
 

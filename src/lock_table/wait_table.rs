@@ -229,7 +229,7 @@ impl<K> WaitTable<K> {
             wakes.push(waker);
         }
         let (node, done) = (wait.node, std::mem::take(&mut state.done));
-        self.told();
+        self.count_notified();
         self.leave_queue(owner, node);
         self.put_back(owner, done);
     }
@@ -266,7 +266,7 @@ impl<K> WaitTable<K> {
                 if let Some(waker) = wait.waker.take() {
                     wakes.push(waker);
                 }
-                self.told();
+                self.count_notified();
             }
             self.dirty.pop();
             self.retire(node);
@@ -281,7 +281,7 @@ impl<K> WaitTable<K> {
     }
 
     /// Counts a wait that has its outcome; its owner has not looked yet.
-    fn told(&mut self) {
+    fn count_notified(&mut self) {
         self.waits.waiting -= 1;
         self.waits.notified += 1;
     }

@@ -165,7 +165,7 @@ impl<T> Shared<T> {
         }
         let lane = mailbox.lane.index();
         state.lanes.served_by_name(lane, mailbox.ticket);
-        state.unline(&mut mailbox);
+        state.dequeue(&mut mailbox);
         state.lanes.take_unit(lane);
         if mailbox.flags & TIERED != 0
             && let Some(tier) = mailbox.counted()

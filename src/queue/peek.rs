@@ -78,7 +78,7 @@ impl<T> Queue<T> {
                 Why::Idle => return Err(NoTurn::Empty),
                 _ => {}
             }
-            state.unline(&mut mailbox);
+            state.dequeue(&mut mailbox);
             mailbox.phase = Phase::Held;
             mailbox.flags |= PEEKED;
             let taken = group.take(&mut mailbox);

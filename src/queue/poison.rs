@@ -333,7 +333,7 @@ impl<T> State<T> {
         let poisoned = mailbox.flags & POISONED != 0;
         mailbox.flags &= !SUSPENDED;
         if poisoned {
-            mailbox.start_anew();
+            mailbox.reset_attempts();
         }
         (was, if poisoned { Age::New } else { Age::Same })
     }

@@ -161,7 +161,7 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        if !mailbox.stands_plainly() {
+        if !mailbox.enqueues_plainly() {
             if !mailbox.has_room() {
                 return self.submit_rarely(None, mailbox, unit);
             }
@@ -255,7 +255,7 @@ impl<T> Shared<T> {
         change: impl FnOnce(&mut State<T>, &mut Mailbox<T>) -> (R, Age),
     ) -> R {
         let mut mailbox = self.lock_group(state, group);
-        state.unline(&mut mailbox);
+        state.dequeue(&mut mailbox);
         let (result, age) = change(state, &mut mailbox);
         state.place(&self.submissions, group, &mut mailbox, age);
         result

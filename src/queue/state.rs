@@ -234,7 +234,7 @@ impl<T> State<T> {
 
     /// Takes a locked group out of line for a change. It is idle then, or still Ready if a
     /// reader has claimed it. What was submitted must have been taken in since it was locked.
-    pub(super) fn unline(&mut self, mailbox: &mut Mailbox<T>) {
+    pub(super) fn dequeue(&mut self, mailbox: &mut Mailbox<T>) {
         if mailbox.phase == Phase::Ready {
             let (lane, tier) = (mailbox.lane.index(), mailbox.counted().unwrap_or(0));
             if let Some(group) = self.lanes.remove(lane, tier, mailbox.position()) {
@@ -265,7 +265,7 @@ impl<T> State<T> {
         }
         self.count_head(mailbox);
         if matches!(mailbox.phase, Phase::Idle | Phase::Blocked) {
-            self.enter_line(submissions, group, mailbox, age);
+            self.enqueue(submissions, group, mailbox, age);
         }
         self.count_closed(group, mailbox);
         let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;
@@ -282,7 +282,7 @@ impl<T> State<T> {
         }
     }
 
-    fn enter_line(
+    fn enqueue(
         &mut self,
         submissions: &Submissions<T>,
         group: &GroupRef<T>,

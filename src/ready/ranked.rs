@@ -109,7 +109,7 @@ impl<G: ReadyItem> Ranked<G> {
     /// Takes over all groups of a row while there are none here. `row` gets an empty row.
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.len == 0 && !row.is_empty());
-        self.len = row.standing();
+        self.len = row.count();
         self.oldest = row.first().map(|first| (first.number(), first));
         std::mem::swap(self.row(row.rank), row);
     }

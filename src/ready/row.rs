@@ -42,7 +42,7 @@ impl<G: ReadyItem> Row<G> {
 
     /// How many groups are here; those that share an entry are counted one by one.
     #[inline]
-    pub(super) fn standing(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.len() + self.behind
     }
 

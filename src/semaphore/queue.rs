@@ -89,7 +89,7 @@ impl Turnstile for Semaphore {
 
     /// Releases need not serve a notified thread. So if it was granted nothing, it watches for a
     /// chance before it polls: a poll that finds too little makes it unnotified again.
-    fn glance(&self, ticket: Ticket, claim: Claim) -> Option<()> {
+    fn spin_queued(&self, ticket: Ticket, claim: Claim) -> Option<()> {
         let mut queue = self.queue.lock();
         let granted = queue.collect(ticket).map(|_| ());
         let watches = granted.is_none() && queue.is_notified(ticket);

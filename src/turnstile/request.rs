@@ -56,10 +56,8 @@ impl<H: Deref<Target = T> + Unpin, T: Turnstile> Op for Request<H> {
     fn attempt(&mut self) -> Option<Self::Output> {
         let (turnstile, claim) = (self.turnstile(), self.claim);
         let grant = match self.ticket {
-            Some(ticket) => turnstile.glance(ticket, claim),
-            None => turnstile
-                .take_now(claim)
-                .or_else(|| turnstile.insist(claim)),
+            Some(ticket) => turnstile.spin_queued(ticket, claim),
+            None => turnstile.take_now(claim).or_else(|| turnstile.spin(claim)),
         };
         grant.map(|grant| self.granted(grant))
     }

@@ -190,7 +190,7 @@ impl<D> Waiters<D> {
     pub(crate) fn notify_next(&mut self, wakes: &mut WakeBatch) -> Option<Ticket> {
         let at = self.notified;
         let ticket = self.waiters.get(at)?.ticket;
-        self.tell(at, wakes);
+        self.notify_at(at, wakes);
         Some(ticket)
     }
 
@@ -209,19 +209,20 @@ impl<D> Waiters<D> {
 
     /// Notifies this waiter. Returns false if it was notified before, or is gone.
     pub(crate) fn notify(&mut self, ticket: Ticket, wakes: &mut WakeBatch) -> bool {
-        self.find(ticket).is_some_and(|at| self.tell(at, wakes))
+        self.find(ticket)
+            .is_some_and(|at| self.notify_at(at, wakes))
     }
 
-    fn tell(&mut self, at: usize, wakes: &mut WakeBatch) -> bool {
+    fn notify_at(&mut self, at: usize, wakes: &mut WakeBatch) -> bool {
         let waker = self.waiters[at].waker.take();
         self.waiting -= usize::from(waker.is_some());
-        self.pass_told();
+        self.skip_notified();
         waker.map(|waker| wakes.push(waker)).is_some()
     }
 
     /// Restores invariant 3.
     #[inline]
-    fn pass_told(&mut self) {
+    fn skip_notified(&mut self) {
         while let Some(own) = self.waiters.get(self.notified)
             && own.waker.is_none()
         {
@@ -255,7 +256,7 @@ impl<D> Waiters<D> {
             self.waiters.retain(|own| own.data.is_some());
             self.notified = 0;
         }
-        self.pass_told();
+        self.skip_notified();
         if self.len == 0 && self.waiters.capacity() > FEW {
             self.waiters = VecDeque::new();
         }

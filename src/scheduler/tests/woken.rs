@@ -133,7 +133,7 @@ fn what_is_woken_stands_in_the_line_of_its_caller() {
     assert_eq!(poll_all(&mut world), [1, 2, 3, 4]);
     let lane = |caller| world.state.core.caller(caller).woken_lane.unwrap();
     let standing =
-        [main, other].map(|caller| world.state.core.backlog.lane(lane(caller)).standing());
+        [main, other].map(|caller| world.state.core.backlog.lane(lane(caller)).ready_len());
     assert_eq!(standing, [2, 2]);
     assert_eq!(end_some(&mut world), [1, 2, 3, 4]);
     for caller in [main, other] {
