@@ -68,7 +68,10 @@ fn comes_back(scheduler: &Scheduler, what: &str, n: u64, run: impl Fn(&Scheduler
     run(scheduler, n / 100);
     let before = settled(scheduler);
     run(scheduler, n);
-    let more = settled(scheduler) - before;
+    // A worker that rests may still drop what it ran: it drops without the lock.
+    let mut looks = (0..300_000).map(|_| settled(scheduler) - before);
+    let more = looks.find(|&more| more <= BOUND);
+    let more = more.unwrap_or_else(|| settled(scheduler) - before);
     assert!(more <= BOUND, "{what}: {more} bytes more");
 }
 
