@@ -163,12 +163,12 @@ impl Caller {
     {
         let label = place.shared_label();
         let cell = |f| DetachedCell::new(Function(f), label.clone());
-        let solos: Vec<_> = tasks.into_iter().map(cell).collect();
-        let Some(first) = solos.first() else {
+        let cells: Vec<_> = tasks.into_iter().map(cell).collect();
+        let Some(first) = cells.first() else {
             return Ok(());
         };
         let kind = Kind::of(first, false);
-        let submitted = self.submit(place, DetachedBatch(solos.into_iter()), kind, None);
+        let submitted = self.submit(place, DetachedBatch(cells.into_iter()), kind, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
