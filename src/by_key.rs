@@ -21,18 +21,20 @@
 //!
 //! # Cost
 //!
-//! An item that comes last costs one comparison and a few stores, and so does taking the first out.
-//! An earlier item is found in O(log d) comparisons expected, where d is how many items of the tree
-//! come behind it.
+//! An item that comes last costs one comparison and a few stores, and so does taking the first out
+//! of the run. An earlier item is found in O(log d) comparisons, where d is how many items of the
+//! tree come behind it.
 
 use std::cmp::Ordering;
 
+mod links;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod tree;
 
-pub use tree::{Items, Links};
-use tree::{LEFT, NONE, RIGHT, Tree};
+pub use links::{Balance, Items, Links};
+use links::{LEFT, NONE, RIGHT};
+use tree::Tree;
 
 /// Where an item is to be inserted; valid until its order changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

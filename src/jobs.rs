@@ -42,7 +42,7 @@
 //!
 //! # Cost
 //!
-//! Inserting a job takes O(log d) comparisons expected. d is the number of jobs that come behind it
+//! Inserting a job takes O(log d) comparisons. d is the number of jobs that come behind it
 //! in its group and among the claimable jobs of its tenant; blocked jobs of other groups are in
 //! neither. A claim compares once if jobs came late. The rest is O(1), except for names, dates,
 //! `why`, lists and snapshots.

@@ -41,7 +41,13 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// An item that knows its number.
-struct Numbered(u32, Links);
+struct Numbered(u32, Links, Balance);
+
+impl Numbered {
+    fn new(number: u32) -> Self {
+        Self(number, Links::out(), Balance::default())
+    }
+}
 
 impl Items for Vec<Numbered> {
     type Item = Numbered;
@@ -53,12 +59,14 @@ impl Items for Vec<Numbered> {
     fn links_of(item: &Numbered) -> &Links {
         &item.1
     }
+
+    fn balance_of(item: &Numbered) -> &Balance {
+        &item.2
+    }
 }
 
 fn numbered(len: u32) -> Vec<Numbered> {
-    (0..len)
-        .map(|number| Numbered(number, Links::out()))
-        .collect()
+    (0..len).map(Numbered::new).collect()
 }
 
 /// Checks the order, and its tree, against the expected items with their keys.
@@ -93,7 +101,7 @@ proptest! {
                         Act::Add { key, .. } => key,
                         _ => among.last().map_or(0, |last| last.0),
                     };
-                    items.push(Numbered(item, Links::out()));
+                    items.push(Numbered::new(item));
                     let key_of = |item| among.iter().find(|other| other.1 == item).unwrap().0;
                     let position = orders[order]
                         .position(&items, |other| (key, item).cmp(&(key_of(other.0), other.0)));
@@ -103,7 +111,7 @@ proptest! {
                 }
                 // As a former front, which was in an order before.
                 Act::AddFirst { order } if naive[order].first().is_none_or(|first| first.0 > 0) => {
-                    items.push(Numbered(item, Links::out()));
+                    items.push(Numbered::new(item));
                     orders[order].insert(&items, Position::First, item);
                     naive[order].insert(0, (0, item));
                 }
@@ -137,7 +145,7 @@ proptest! {
 }
 
 /// An item that comes last costs one comparison, and so does the last one of those that are late.
-/// Near the end it takes no more than a few, on average.
+/// Near the end it takes no more than a few, on average, and far from it one for each level.
 #[test]
 fn near_the_end_is_found_at_once() {
     let items = numbered(10_001);
@@ -153,16 +161,20 @@ fn near_the_end_is_found_at_once() {
         assert_eq!(compared, 1 + u32::from(item > 0));
         order.insert(&items, position, item);
     }
-    let height = order.late.check(&items);
-    assert!((10..60).contains(&height), "{height}");
-    let mut compared = 0;
-    for item in 9_990..10_000u32 {
+    // As low as a tree of so many items can be.
+    assert_eq!(order.late.check(&items), 14);
+    let compared = |item: u32| {
+        let mut compared = 0;
         order.position(&items, |other| {
             compared += 1;
             item.cmp(&other.0)
         });
-    }
-    assert!(compared < 110, "{compared}");
+        compared
+    };
+    let near: u32 = (9_990..10_000).map(compared).sum();
+    assert!(near < 110, "{near}");
+    // The two ends, and an item on each of 13 levels from the root on.
+    assert_eq!(compared(0), 2 + 13);
     for item in 0..=10_000 {
         assert_eq!(
             order.head(&items, |one, other| one.0.cmp(&other.0)),

@@ -1,90 +1,21 @@
 //! Ordered trees of the items that came late.
 //!
-//! Treaps with parent links: in order by position, and a heap by priority, which is a hash of the
-//! item's number.
+//! AVL trees with parent links (Adelson-Velsky and Landis, 1962).
 //!
 //! # Invariants
 //!
-//! 1. An item's priority is at least that of its children.
+//! 1. The heights of an item's subtrees differ by 1 at most. Its [`Balance`] says which is higher.
 //! 2. A tree's head is its first item, its tail the last.
 //!
 //! # Cost
 //!
-//! A position is found in O(log d) comparisons expected, where d is how many items come behind it:
-//! the last position costs one. The rest compares nothing, and is O(1) expected.
+//! A position is found in O(log d) comparisons, where d is how many items come behind it: the last
+//! position costs one. The rest compares nothing. It is O(log n) for a tree of n items. An item
+//! that comes or goes changes O(1) others on average.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 
-/// No item.
-pub(super) const NONE: u32 = u32::MAX;
-/// No items have these numbers either.
-const OUTSIDE: u32 = u32::MAX - 1;
-const IN_RUN: u32 = u32::MAX - 2;
-
-/// The items by number, each with its links.
-pub trait Items {
-    /// The type of an item.
-    type Item;
-
-    /// An item.
-    fn item(&self, item: u32) -> &Self::Item;
-
-    /// Its links.
-    fn links_of(item: &Self::Item) -> &Links;
-
-    /// The links of an item.
-    #[inline(always)]
-    fn links(&self, item: u32) -> &Links {
-        Self::links_of(self.item(item))
-    }
-}
-
-/// One item's place in its order. In cells: a caller that has compared an item changes its links
-/// without another look-up.
-#[derive(Clone, Debug)]
-pub struct Links {
-    /// `NONE` at the root of a tree, `IN_RUN` in a run, `OUTSIDE` in no order.
-    parent: Cell<u32>,
-    /// The left and the right child; in a run, the neighbours.
-    pub(super) child: [Cell<u32>; 2],
-}
-
-impl Links {
-    /// The links of an item that is in no order.
-    pub const fn out() -> Self {
-        Self {
-            parent: Cell::new(OUTSIDE),
-            child: [const { Cell::new(NONE) }; 2],
-        }
-    }
-
-    /// Whether the item is in an order.
-    #[inline]
-    pub fn is_in(&self) -> bool {
-        self.parent.get() != OUTSIDE
-    }
-
-    /// Marks the item as in no order.
-    #[inline(always)]
-    pub(super) fn set_out(&self) {
-        self.parent.set(OUTSIDE);
-    }
-
-    /// Puts the item at this end of a run, next to the previous end.
-    #[inline(always)]
-    pub(super) fn set_beside(&self, side: usize, end: u32) {
-        self.parent.set(IN_RUN);
-        self.child[1 - side].set(end);
-    }
-
-    /// The neighbours of an item, if it is in a run.
-    #[inline]
-    pub(super) fn neighbours(&self) -> Option<[u32; 2]> {
-        let [left, right] = &self.child;
-        (self.parent.get() == IN_RUN).then(|| [left.get(), right.get()])
-    }
-}
+use super::links::{Items, LEFT, Links, NONE, OUTSIDE, RIGHT};
 
 /// Where an item is to be inserted; valid until its tree changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +23,6 @@ pub struct Position {
     parent: u32,
     side: usize,
 }
-
-pub(super) const LEFT: usize = 0;
-pub(super) const RIGHT: usize = 1;
 
 /// One tree: the numbers of its root, of its first item and of its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,15 +61,24 @@ impl Tree {
                 side: RIGHT,
             };
         }
-        // Each item on the right edge comes before all items in its right subtree.
-        let mut parent = self.tail;
-        loop {
-            let above = items.links(parent).parent.get();
-            if above == NONE || compare(above).is_ge() {
-                break;
+        // Each item on the right edge comes before all items in its right subtree. The edge is
+        // searched from both ends: half of a tree is left of its root, and late items often come
+        // near the tail.
+        let (mut high, mut low) = (self.root, self.tail);
+        let mut parent = loop {
+            if high == low || compare(high).is_lt() {
+                break high;
             }
-            parent = above;
-        }
+            high = items.links(high).child[RIGHT].get();
+            if high == low {
+                break low;
+            }
+            let above = items.links(low).parent.get();
+            if compare(above).is_ge() {
+                break low;
+            }
+            low = above;
+        };
         let mut side = LEFT;
         loop {
             let below = items.links(parent).child[side].get();
@@ -160,6 +97,7 @@ impl Tree {
         let links = items.links(item);
         links.parent.set(parent);
         links.child.iter().for_each(|child| child.set(NONE));
+        items.balance(item).set(0);
         if parent == NONE {
             debug_assert_eq!(self.root, NONE, "the position of another tree");
             (self.root, self.head, self.tail) = (item, item, item);
@@ -171,11 +109,7 @@ impl Tree {
         } else if side == RIGHT && parent == self.tail {
             self.tail = item;
         }
-        let own = priority(item);
-        let mut above = parent;
-        while above != NONE && priority(above) < own {
-            above = self.rotate_up(items, item);
-        }
+        self.balance_after_insert(items, (parent, side));
     }
 
     /// Takes an item out.
@@ -192,16 +126,94 @@ impl Tree {
         if item == self.tail {
             self.tail = beside(RIGHT);
         }
-        let below = loop {
-            let [left, right] = [child[LEFT].get(), child[RIGHT].get()];
-            if left == NONE || right == NONE {
-                break if left == NONE { right } else { left };
+        let [left, right] = [child[LEFT].get(), child[RIGHT].get()];
+        let above = parent.get();
+        let lowered = match (left, right) {
+            (NONE, below) | (below, NONE) => {
+                let side = side_of(items, above, item);
+                self.replace(items, above, item, below);
+                (above, side)
             }
-            let left_is_higher = priority(left) >= priority(right);
-            self.rotate_up(items, if left_is_higher { left } else { right });
+            _ => self.replace_by_next(items, item),
         };
-        let above = parent.replace(OUTSIDE);
-        self.replace(items, above, item, below);
+        parent.set(OUTSIDE);
+        self.balance_after_removal(items, lowered);
+    }
+
+    /// Puts the item after this one, which has two children, in its place. Returns whose subtree
+    /// has become lower, and on which side.
+    fn replace_by_next(&mut self, items: &impl Items, item: u32) -> (u32, usize) {
+        let Links { parent, child } = items.links(item);
+        let [left, right] = [child[LEFT].get(), child[RIGHT].get()];
+        let next = extreme(items, right, LEFT);
+        let links = items.links(next);
+        let mut lowered = (next, RIGHT);
+        if next != right {
+            lowered = (links.parent.get(), LEFT);
+            self.replace(items, lowered.0, next, links.child[RIGHT].get());
+            links.child[RIGHT].set(right);
+            items.links(right).parent.set(next);
+        }
+        links.child[LEFT].set(left);
+        items.links(left).parent.set(next);
+        items.balance(next).set(items.balance(item).get());
+        self.replace(items, parent.get(), item, next);
+        lowered
+    }
+
+    /// Restores invariant 1: the subtree on a side of an item has become higher.
+    fn balance_after_insert(&mut self, items: &impl Items, (mut above, mut side): (u32, usize)) {
+        while above != NONE {
+            let balance = items.balance(above);
+            match balance.get() * sign(side) {
+                0 => balance.set(sign(side)),
+                1 => {
+                    self.rotate(items, above, side);
+                    return;
+                }
+                _ => return balance.set(0),
+            }
+            (above, side) = step_up(items, above);
+        }
+    }
+
+    /// Restores invariant 1: the subtree on a side of an item has become lower.
+    fn balance_after_removal(&mut self, items: &impl Items, (mut above, mut side): (u32, usize)) {
+        while above != NONE {
+            let own = items.balance(above);
+            match own.get() * sign(side) {
+                0 => return own.set(-sign(side)),
+                1 => own.set(0),
+                _ => {
+                    above = self.rotate(items, above, 1 - side);
+                    if items.balance(above).get() != 0 {
+                        // As high as before.
+                        return;
+                    }
+                }
+            }
+            (above, side) = step_up(items, above);
+        }
+    }
+
+    /// Balances an item whose subtree on this side is higher by two. Returns the item that takes its
+    /// place.
+    fn rotate(&mut self, items: &impl Items, item: u32, side: usize) -> u32 {
+        let (sign, child) = (sign(side), items.links(item).child[side].get());
+        let (own, outer) = (items.balance(item), items.balance(child));
+        if outer.get() != -sign {
+            self.rotate_up(items, child);
+            own.set(sign - outer.get());
+            outer.set(-own.get());
+            return child;
+        }
+        let top = items.links(child).child[1 - side].get();
+        self.rotate_up(items, top);
+        self.rotate_up(items, top);
+        let lean = items.balance(top).replace(0);
+        own.set(if lean == sign { -sign } else { 0 });
+        outer.set(if lean == -sign { sign } else { 0 });
+        top
     }
 
     /// Whether there is no item.
@@ -234,20 +246,19 @@ impl Tree {
         if parent == NONE {
             self.root = child;
         } else {
-            let children = &items.links(parent).child;
-            children[usize::from(children[RIGHT].get() == old)].set(child);
+            items.links(parent).child[side_of(items, parent, old)].set(child);
         }
         if child != NONE {
             items.links(child).parent.set(parent);
         }
     }
 
-    /// Exchanges an item and its parent; the order stays. Returns the item's new parent.
-    fn rotate_up(&mut self, items: &impl Items, item: u32) -> u32 {
+    /// Exchanges an item and its parent; the order stays.
+    fn rotate_up(&mut self, items: &impl Items, item: u32) {
         let Links { parent, child } = items.links(item);
         let parent = parent.get();
         let links = items.links(parent);
-        let side = usize::from(links.child[RIGHT].get() == item);
+        let side = side_of(items, parent, item);
         let inner = child[1 - side].replace(parent);
         links.child[side].set(inner);
         let above = links.parent.replace(item);
@@ -255,7 +266,6 @@ impl Tree {
             items.links(inner).parent.set(parent);
         }
         self.replace(items, above, parent, item);
-        above
     }
 }
 
@@ -281,13 +291,24 @@ fn next(items: &impl Items, item: u32) -> Option<u32> {
     Some(above).filter(|&above| above != NONE)
 }
 
-/// Splitmix of the item's number: as good as random for balance, and the same in every execution.
+/// On which side of its parent an item is; any if the parent is `NONE`.
 #[inline]
-fn priority(item: u32) -> u32 {
-    let mut z = (u64::from(item) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 32) as u32
+fn side_of(items: &impl Items, parent: u32, item: u32) -> usize {
+    let is_right = parent != NONE && items.links(parent).child[RIGHT].get() == item;
+    usize::from(is_right)
+}
+
+/// The parent of an item, and the item's side of it.
+#[inline]
+fn step_up(items: &impl Items, item: u32) -> (u32, usize) {
+    let parent = items.links(item).parent.get();
+    (parent, side_of(items, parent, item))
+}
+
+/// The balance of an item of which only the subtree on this side has an item.
+#[inline]
+fn sign(side: usize) -> i8 {
+    if side == LEFT { -1 } else { 1 }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -305,11 +326,13 @@ impl Tree {
         }
         let links = items.links(item);
         assert_eq!(links.parent.get(), parent);
-        let [left, right] = [links.child[LEFT].get(), links.child[RIGHT].get()];
-        for child in [left, right] {
-            assert!(child == NONE || priority(child) <= priority(item));
-        }
-        let left = Self::check_below(items, left, item);
-        1 + left.max(Self::check_below(items, right, item))
+        let heights = [LEFT, RIGHT].map(|side| {
+            let child = links.child[side].get();
+            Self::check_below(items, child, item)
+        });
+        let balance = items.balance(item).get();
+        assert_eq!(heights[RIGHT] as i8 - heights[LEFT] as i8, balance);
+        assert!((-1..=1).contains(&balance));
+        1 + heights[LEFT].max(heights[RIGHT])
     }
 }

@@ -23,6 +23,7 @@ pub(super) struct Job<K, J> {
     pub(super) attempts: u32,
     /// In its tenant's line, or in its group's order.
     pub(super) links: by_key::Links,
+    balance: by_key::Balance,
     pub(super) state: State,
     pub(super) dirty: bool,
     pub(super) rare: Option<Box<Rare>>,
@@ -71,6 +72,7 @@ impl<K, J> Job<K, J> {
             group,
             attempts: 0,
             links: by_key::Links::out(),
+            balance: by_key::Balance::default(),
             state: State::Uncounted,
             dirty: false,
             rare,
@@ -269,6 +271,11 @@ impl<K, J> Items for Slab<Job<K, J>> {
     #[inline(always)]
     fn links_of(job: &Job<K, J>) -> &by_key::Links {
         &job.links
+    }
+
+    #[inline(always)]
+    fn balance_of(job: &Job<K, J>) -> &by_key::Balance {
+        &job.balance
     }
 }
 
