@@ -8,7 +8,7 @@
 #[path = "../support/counting_heap/mod.rs"]
 mod counting_heap;
 mod epoch;
-mod hands;
+mod held;
 mod ledger;
 #[path = "../support/queue_support/mod.rs"]
 mod queue_support;

@@ -210,7 +210,7 @@ fn what_is_poisoned_waits_until_it_is_taken_out() {
     assert_eq!(reason(bad.send(3)), SendReason::GroupFull);
     let mut waits = one(&bad, 3);
     assert_eq!(queue.take_failed(bad.group()), Ok(Some(1)));
-    assert_eq!(rings([&waits]), [1]);
+    assert_eq!(wake_counts([&waits]), [1]);
     assert!(waits.is_sent());
     assert_eq!(serve(&queue), [2, 3]);
 }
@@ -226,12 +226,12 @@ fn who_waits_is_served_in_order() {
     assert_eq!((counts(&queue).waiting, counts(&queue).notified), (2, 0));
     assert_eq!(take(&queue).unwrap().complete(), 0);
     assert_eq!(
-        (rings([&two]), rings([&last])),
+        (wake_counts([&two]), wake_counts([&last])),
         ([0], [0]),
         "too little for the first"
     );
     assert_eq!(reason(wide.send(5)), SendReason::GroupFull);
-    while rings([&two]) == [0] {
+    while wake_counts([&two]) == [0] {
         take(&queue).unwrap().complete();
     }
     assert_eq!(
@@ -244,9 +244,9 @@ fn who_waits_is_served_in_order() {
     // A wait that gives up passes its room on.
     let next = one(&wide, 10);
     take(&queue).unwrap().complete();
-    assert_eq!((rings([&last]), rings([&next])), ([1], [0]));
+    assert_eq!((wake_counts([&last]), wake_counts([&next])), ([1], [0]));
     drop(last);
-    assert_eq!(rings([&next]), [1]);
+    assert_eq!(wake_counts([&next]), [1]);
     assert_eq!(next.wait.into_message(), Some(10));
     assert_eq!(counts(&queue).waiting + counts(&queue).notified, 0);
 }
@@ -265,7 +265,7 @@ fn who_waits_for_its_group_keeps_nothing_of_the_others() {
     assert_eq!(queue.available_permits(), Some(1));
     assert_eq!(lanes(&queue)[0].sends.waiting, 1);
     lane.set_capacity(4).unwrap();
-    assert_eq!(rings([&in_lane]), [1]);
+    assert_eq!(wake_counts([&in_lane]), [1]);
     lane.set_capacity(5).unwrap();
     last.send(6).unwrap();
     // It has its room in the lane by now, and waits for the queue's.
@@ -339,7 +339,7 @@ fn who_waits_is_told_that_the_queue_is_closed() {
             true => drop(queue),
             false => queue.close(),
         }
-        assert_eq!(rings(waits.each_ref()), [1, 1]);
+        assert_eq!(wake_counts(waits.each_ref()), [1, 1]);
         let refused = waits.each_mut().map(Waiting::refused);
         assert_eq!(refused, [(7, SendReason::Closed), (8, SendReason::Closed)]);
         assert!(matches!(
@@ -434,7 +434,7 @@ fn by_key_each_may_have_so_many() {
     orders.send("alive", 7).unwrap();
     assert_eq!(orders.handle("dead").unwrap().waiting(), 2);
     orders.handle("dead").unwrap().set_capacity(3).unwrap();
-    assert_eq!(rings(waits.each_ref()), [1, 0]);
+    assert_eq!(wake_counts(waits.each_ref()), [1, 0]);
     assert!(waits[0].is_sent());
     assert_eq!(serve(&queue), [0, 1, 2, 7]);
     assert!(waits[1].is_sent());

@@ -28,8 +28,8 @@ fn who_waits_for_it_stands_in_line_with_sends() {
     let mut sent = one(&wide, 7);
     assert_eq!(sends(&queue), (2, 0, 2));
     complete_one(&queue);
-    assert_eq!(rings([&kept]), [1]);
-    assert_eq!(rings([&sent]), [0]);
+    assert_eq!(wake_counts([&kept]), [1]);
+    assert_eq!(wake_counts([&sent]), [0]);
     let Poll::Ready(Ok(reserved)) = kept.poll() else {
         panic!("it was told");
     };
