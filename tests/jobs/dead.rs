@@ -30,7 +30,7 @@ impl WakeCounter {
 }
 
 #[test]
-fn each_dead_job_is_told_of_once() {
+fn each_dead_job_is_reported_once() {
     let queue = JobQueue::builder().attempts(1).build().unwrap();
     let push = |key: u32| queue.push(key, key, Place::new()).unwrap();
     let die = || assert!(queue.try_claim(1).remove(0).fail().unwrap());

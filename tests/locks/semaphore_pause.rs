@@ -39,7 +39,7 @@ fn who_waits_goes_on_waiting() {
 
 /// Also in a semaphore made with limit 0.
 #[test]
-fn who_asks_waits_until_it_rises() {
+fn a_request_waits_until_the_limit_rises() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
         assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
@@ -53,7 +53,7 @@ fn who_asks_waits_until_it_rises() {
 
 /// The limit rises, but not far enough for all: the others fail, and block none.
 #[test]
-fn who_asks_for_more_than_it_rises_to_fails_then() {
+fn a_request_above_the_raised_limit_fails() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
         let mut large = PolledWait::waiting(&semaphore, 4);

@@ -336,7 +336,7 @@ fn a_waiter_that_is_never_polled_keeps_only_its_own() {
 }
 
 #[test]
-fn dropped_before_its_first_poll_it_has_done_nothing() {
+fn a_wait_dropped_before_its_first_poll_has_done_nothing() {
     let semaphore = strict(1);
     drop(semaphore.acquire(1));
     drop(semaphore.acquire(7));

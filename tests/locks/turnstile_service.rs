@@ -21,7 +21,7 @@ const MANY: u32 = 200;
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(2), Bypass::Unbounded];
 
 #[test]
-fn a_release_of_permits_wakes_all_that_it_lets_go_on() {
+fn a_release_of_permits_wakes_all_that_can_go_on() {
     for bypass in ALL {
         let semaphore = semaphore(MANY, bypass);
         let held = take(&semaphore, MANY);

@@ -84,7 +84,7 @@ fn a_level_is_changed_by_name() {
 }
 
 #[test]
-fn the_failed_message_comes_out_and_the_others_go_on() {
+fn take_failed_removes_the_failed_message_only() {
     let queue = Queue::builder().attempts(2).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();

@@ -118,7 +118,7 @@ fn it_keeps_its_tier() {
 }
 
 #[test]
-fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
+fn a_peeked_message_is_neither_drained_nor_shut_down() {
     let message = Arc::new(());
     let alive = || Arc::strong_count(&message) - 1;
     let (queue, lane) = plain();
@@ -148,7 +148,7 @@ fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
 }
 
 #[test]
-fn it_keeps_its_room_and_its_thread_does_not_wait_for_room() {
+fn a_peeked_message_keeps_its_permit_and_its_thread_is_a_holder() {
     let queue = Queue::builder().capacity(Limit::AtMost(1)).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();

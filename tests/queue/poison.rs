@@ -55,7 +55,7 @@ fn the_end_of_a_back_off_wakes_a_receive() {
 }
 
 #[test]
-fn each_poisoned_group_is_told_of_once() {
+fn each_poisoned_group_is_reported_once() {
     let queue = Queue::builder().attempts(1).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let all = [(); 4].map(|()| lane.conversation().unwrap());

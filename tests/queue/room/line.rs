@@ -9,7 +9,7 @@ use conversant::queue::Detached;
 use super::*;
 
 #[test]
-fn with_room_it_is_a_send() {
+fn a_send_wait_with_room_is_a_send() {
     let (queue, lane) = bounded(2);
     let conversation = lane.conversation().unwrap();
     conversation.send_wait(1).wait().unwrap();
@@ -102,7 +102,7 @@ fn by_key_nobody_is_overtaken_either() {
 }
 
 #[test]
-fn one_that_is_never_polled_keeps_its_own_room_and_no_more() {
+fn a_wait_that_is_never_polled_keeps_its_own_permits_only() {
     let (queue, _lane, wide) = full::<u32>(2);
     let (mut lazy, mut next) = (one(&wide, 1), one(&wide, 2));
     let mut last = one(&wide, 3);

@@ -253,7 +253,7 @@ fn who_waits_is_served_in_order() {
 
 /// A wait for a dead group keeps no room of the lane or of the queue.
 #[test]
-fn who_waits_for_its_group_keeps_nothing_of_the_others() {
+fn who_waits_for_its_group_keeps_no_permit_of_lane_or_queue() {
     let (queue, lane) = bounded(4);
     let [dead, alive, last] = [(); 3].map(|()| lane.conversation().unwrap());
     dead.set_capacity(1).unwrap();
@@ -303,7 +303,7 @@ fn nothing_lets_nothing_in_until_it_is_raised() {
 }
 
 #[test]
-fn without_a_capacity_again_all_go_on() {
+fn without_a_capacity_again_all_sends_go_on() {
     let (queue, lane, wide) = full_group(1);
     let mut waits = [1, 2].map(|n| one(&wide, n));
     assert_eq!(status(&queue, &wide).capacity, AtMost(1));
@@ -354,7 +354,7 @@ fn who_waits_is_told_that_the_queue_is_closed() {
 }
 
 #[test]
-fn room_that_is_reserved_is_the_groups_and_the_lanes_too() {
+fn room_that_is_reserved_counts_in_the_group_and_the_lane() {
     let (queue, lane) = bounded(4);
     let (one, other) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.set_capacity(1).unwrap();

@@ -22,7 +22,7 @@ fn it_is_kept_until_it_is_used_or_given_up() {
 }
 
 #[test]
-fn who_waits_for_it_stands_in_line_with_sends() {
+fn a_reserve_waits_in_line_with_sends() {
     let (queue, _lane, wide) = full::<u32>(1);
     let mut kept = Waiting::of(wide.reserve());
     let mut sent = one(&wide, 7);

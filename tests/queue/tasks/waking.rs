@@ -98,7 +98,7 @@ fn a_burst_wakes_as_many_as_there_are_turns() {
 
 /// Each event that makes work eligible wakes a receive.
 #[test]
-fn whatever_makes_work_eligible_wakes() {
+fn every_event_that_makes_work_eligible_wakes_a_receive() {
     type Make = fn(&Queue<u8>) -> Box<dyn FnOnce()>;
     let makers: [(&str, Make); 9] = [
         ("a send", |queue| {
