@@ -36,7 +36,7 @@ fn each_dead_job_is_reported_once() {
     let die = || assert!(queue.try_claim(1).remove(0).fail().unwrap());
     let wakes = Arc::new(WakeCounter::default());
     let mut waits = [(); 3].map(|()| queue.next_dead());
-    // One dies before any wait, and one is taken out before a wait is told.
+    // One dies before any wait, and one is removed before a wait reports it.
     let [first, gone] = [push(1), push(2)];
     die();
     die();

@@ -143,7 +143,7 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     drop(queue.try_claim(9));
     mail.push(3, 3).unwrap();
     assert_eq!(times(), [1, 1, 1]);
-    // Another claim took its job: it waits on, and is told of the next.
+    // Another claim took its job: it waits on, and is woken for the next.
     mail.try_claim(1).remove(0).complete().unwrap();
     assert!(poll(&mut of_mail, &woken[2]).is_pending());
     mail.push(4, 4).unwrap();

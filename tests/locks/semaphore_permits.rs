@@ -1,4 +1,4 @@
-//! SEMANTICS section 5: permits and what is told about them.
+//! SEMANTICS section 5: permits, and what the semaphore reports about them.
 
 use crate::semaphore;
 

@@ -145,7 +145,7 @@ fn tier_numbers_used_again() {
 }
 
 /// Fault: return codes were ignored, so a deadlock victim ran ungated; and a tier that is its own
-/// predecessor hung. Here one of two gives up, is told, and does not run.
+/// predecessor hung. Here one of two gets an error, and does not run.
 #[test]
 fn a_deadlock_victim_does_not_run() {
     let locks = LockTable::new();

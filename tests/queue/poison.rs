@@ -1,4 +1,4 @@
-//! Failures that waits are told of; the other tests of failures are in
+//! Failures that waits report; the other tests of failures are in
 //! `queue_suite/poison.rs`.
 
 use crate::queue_support;
@@ -65,7 +65,7 @@ fn each_poisoned_group_is_reported_once() {
     };
     let (wakes, waker) = queue_support::WakeCounter::new();
     let mut waits = [(); 3].map(|()| queue.next_poisoned());
-    // One failure before any wait, and one group that goes on before its wait is told.
+    // One failure before any wait, and one group that is resumed before its wait reports it.
     fail(0);
     fail(1);
     assert!(queue.resume(all[1].group()).unwrap());

@@ -21,7 +21,7 @@ use conversant::wait::{Wait, WaitCounts};
 
 use queue_support::{WakeCounter, conversation, poll, serve, take};
 
-/// A waiting send, polled by hand, with its waker.
+/// A waiting send that the test polls, with its waker.
 struct Waiting<'a, O, M, S, E = SendError<M>> {
     wait: Wait<Sending<'a, O, M, Result<S, E>>>,
     wakes: Arc<WakeCounter>,

@@ -63,7 +63,7 @@ fn threads(readers: usize, sleeps: u64) -> (usize, u64) {
         }
         rounds += LIFE;
         let most = life.end();
-        // One wake-up for each turn, and one for each reader that is told of the close.
+        // One wake-up for each turn, and one for each reader that the close wakes.
         let woken = wakeups() - before_life;
         assert!(
             !all_queued || woken <= most,
@@ -73,7 +73,7 @@ fn threads(readers: usize, sleeps: u64) -> (usize, u64) {
     (rounds, wakeups() - before)
 }
 
-/// On one thread, every receive polled by hand.
+/// On one thread, which polls every receive.
 fn polled(waits: usize, least: u64) -> usize {
     let mut random = Random(waits as u64);
     let mut rounds = 0;

@@ -1,4 +1,4 @@
-//! The queued receives: threads that sleep, and waits polled by hand.
+//! The queued receives: threads that sleep, and waits that the test polls.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -49,7 +49,7 @@ impl Tally {
     }
 }
 
-/// A receive that is polled by hand.
+/// A receive that the test polls.
 struct Polled {
     wait: Pin<Box<dyn Future<Output = Result<Turn<'static, Message>, NoMore>>>>,
     wakes: Arc<WakeCounter>,
@@ -158,7 +158,7 @@ impl Receives {
         }
     }
 
-    /// The queue is closed and empty: all receives are told.
+    /// The queue is closed and empty: all receives end.
     pub(crate) fn end(self) {
         let Self {
             ref tally,

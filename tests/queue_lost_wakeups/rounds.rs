@@ -64,7 +64,7 @@ impl Life {
         }
     }
 
-    /// Without threads, with `waits` waits that are polled by hand.
+    /// Without threads, with `waits` waits that the test polls.
     pub(crate) fn polled(waits: usize, seed: u64) -> Self {
         let mut life = Self::new(0, true, seed);
         life.waits = waits;

@@ -1,4 +1,4 @@
-//! The fate of each message: received in the order in which its sender sent it into its
+//! A record of each message: received in the order in which its sender sent it into its
 //! conversation, and completed once.
 
 use std::collections::BTreeSet;
@@ -93,7 +93,7 @@ impl Message {
         self.comes_in_order();
     }
 
-    /// In flight behind another message, with which it was lent as one.
+    /// In flight behind another message, in one batch.
     pub(crate) fn comes_in_order(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.contains(&self.number), "received when done");
@@ -116,7 +116,7 @@ impl Message {
         assert!(track.open.contains(&self.number), "waits when done");
     }
 
-    /// Not in flight any more; called before the queue is told.
+    /// Not in flight any more; called before `complete` or `give_back`.
     pub(crate) fn leaves(&self) {
         self.units.in_flight.fetch_sub(1, SeqCst);
     }

@@ -27,7 +27,7 @@ const OPERATIONS: usize = 10_000;
 /// Rounds in about a second.
 const ROUNDS: usize = 1;
 
-/// The allowed difference after a round: what is kept must not grow.
+/// The allowed difference after a round: kept memory must not grow.
 const SLACK: isize = 64 * 1024;
 
 /// Runs a round; returns how many queues there were.

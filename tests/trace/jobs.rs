@@ -1,4 +1,4 @@
-//! A job queue sends events for dead jobs: failed by hand, by a lease, or by a panic.
+//! A job queue sends events for dead jobs: failed by a call, by a lease, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;

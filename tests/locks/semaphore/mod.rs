@@ -31,7 +31,7 @@ impl Wake for WakeCounter {
     }
 }
 
-/// A wait polled by hand.
+/// A wait that the test polls.
 pub(crate) struct PolledWait<'a> {
     wait: Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>,
     pub(crate) wakes: Arc<WakeCounter>,

@@ -129,7 +129,7 @@ impl Naive {
         match self.all[at].state {
             State::Refused(error) => {
                 self.all.remove(at);
-                // A refused waiter that looks after the close is told of the close.
+                // A refused waiter that is polled after the close gets `Closed`.
                 return Some(Err(if self.closed {
                     AcquireError::Closed
                 } else {

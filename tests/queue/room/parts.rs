@@ -1,4 +1,4 @@
-//! Capacities of groups and lanes: what is refused, what makes room, which sends wait.
+//! Capacities of groups and lanes: which sends are refused or wait, and what makes room.
 
 use conversant::dialog::{Dialogs, Refused};
 use conversant::error::{OutOfRange, TierGoesDown};

@@ -28,7 +28,7 @@ struct Options {
     /// How long each load lasts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Only so many readers.
+    /// Only with this many readers, 1 or 2.
     #[arg(long)]
     readers: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! P1, P2: who is next by rank.
+//! P1, P2: which group is next by rank.
 //!
 //! A group has a level and the number under which it joined. The next group has the highest level,
 //! and the lowest number there. Every embedder keeps both per group, so this record is written and

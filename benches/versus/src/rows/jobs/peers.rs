@@ -1,4 +1,4 @@
-//! Job queues that a user would write by hand.
+//! Job queues as a user would write them.
 
 use std::collections::{BTreeSet, VecDeque};
 

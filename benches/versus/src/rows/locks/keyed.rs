@@ -90,8 +90,7 @@ impl Locks for Renewed {
     }
 }
 
-/// A first version by hand: counts by mode in a map under one mutex; an entry goes when it is
-/// vacant.
+/// The simplest lock manager: counts by mode in a map under one mutex; a vacant entry is removed.
 #[derive(Default)]
 pub struct Naive {
     map: Mutex<HashMap<Node, Counts, FxBuildHasher>>,
