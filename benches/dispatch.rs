@@ -11,9 +11,9 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 const SIZES: [u32; 3] = [1_000, 100_000, 1_000_000];
 
 /// A small generator, so that every run sees the same groups.
-struct Draw(u64);
+struct Random(u64);
 
-impl Draw {
+impl Random {
     fn below(&mut self, bound: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,11 +24,11 @@ impl Draw {
 
 /// `n` groups of random standing levels in one lane, each with two messages.
 fn waiting(n: u32, bypass: Bypass) -> (Backlog<u32>, Vec<GroupKey>) {
-    let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut backlog = Backlog::new(bypass);
     let lane = backlog.add_lane(1, Limit::Unlimited).expect("in range");
     let groups = (0..n).map(|i| {
-        let level = draw.below(256) as u8;
+        let level = random.below(256) as u8;
         let group = backlog
             .add_group(lane, Limit::SERIAL, level)
             .expect("in range");
@@ -70,11 +70,11 @@ fn bumps(c: &mut Criterion) {
     family.throughput(Throughput::Elements(1));
     for n in SIZES {
         let (mut backlog, groups) = waiting(n, Bypass::Unbounded);
-        let mut draw = Draw(7);
+        let mut random = Random(7);
         family.bench_function(BenchmarkId::from_parameter(n), |b| {
             b.iter(|| {
-                let group = groups[draw.below(n) as usize];
-                black_box(backlog.bump(group, draw.below(256) as u8))
+                let group = groups[random.below(n) as usize];
+                black_box(backlog.bump(group, random.below(256) as u8))
             });
         });
     }

@@ -1,4 +1,4 @@
-//! The shapes of PERFORMANCE L1 to L5, in one word and striped, compared with parking_lot's
+//! Rows L1 to L5 of docs/benchmarks.md, in one word and striped, compared with parking_lot's
 //! `RwLock`. `benches/versus` compares with the peers.
 //!
 //!     cargo bench --bench intent

@@ -113,12 +113,12 @@ fn order_of_keys(c: &mut Criterion) {
         let mut family = c.benchmark_group(format!("claim 1, complete, push; keys {order}"));
         for waiting in [1_000, 100_000, 1_000_000_u64] {
             let queue = Queue::new();
-            let (mut last, mut draw) = (0, 1_u64);
+            let (mut last, mut random) = (0, 1_u64);
             let mut push = |first: u64| {
-                draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 last += 1;
                 let key = match is_random {
-                    true => first + (draw >> 32) % (2 * waiting),
+                    true => first + (random >> 32) % (2 * waiting),
                     false => last,
                 };
                 queue

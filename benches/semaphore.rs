@@ -1,4 +1,4 @@
-//! The shapes of PERFORMANCE S1, S2 and S3 over the bound on overtaking. The
+//! Rows S1, S2 and S3 of docs/benchmarks.md with different bounds on overtaking. The
 //! peers are in `benches/versus`.
 //!
 //!     cargo bench --bench semaphore

@@ -57,7 +57,7 @@ struct Options {
     /// The clients of these hang up when all has been sent.
     #[arg(long, value_delimiter = ',', value_parser = number)]
     cancel: Vec<u32>,
-    /// A client hangs up if it has no answer after so many seconds.
+    /// A client hangs up if it has no answer after this many seconds.
     #[arg(long, conflicts_with = "threads", value_parser = clap::value_parser!(u64).range(1..))]
     patience: Option<u64>,
     /// Real reader threads.
@@ -71,7 +71,7 @@ fn number(text: &str) -> Result<u32, ParseIntError> {
 
 impl Options {
     /// A number that names no request, if there is one.
-    fn stranger(&self) -> Option<u32> {
+    fn unknown_request(&self) -> Option<u32> {
         let named = self.fail.iter().chain(&self.cancel);
         named.copied().find(|&number| number >= self.requests)
     }
@@ -79,7 +79,7 @@ impl Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    if let Some(number) = options.stranger() {
+    if let Some(number) = options.unknown_request() {
         let last = options.requests - 1;
         eprintln!("priority_service: there is no request {number}, only 0 to {last}");
         return ExitCode::from(2);

@@ -37,13 +37,14 @@
 //! preempts nothing, and works within one process only.
 //!
 //! Each module begins with what it does for you and an example. Every operation that may wait
-//! returns a [`wait::Wait`]: a future, with `wait()` for a thread. The crate starts threads
-//! only for a `Ticker`, and for a [`scheduler::Scheduler`] without a pool of yours. Everything
-//! else reads the clock only where a wait has a time-out, and during the microseconds in which
-//! a thread spins before it sleeps.
+//! returns a [`wait::Wait`]: a future, with `wait()` for a thread. Only a `Ticker` and a
+//! [`scheduler::Scheduler`] without a pool of yours start threads. Everything else reads the clock
+//! only for a wait with a time-out, and during the microseconds in which a thread spins before
+//! it sleeps.
 //!
-//! `README.md` has the words and the guarantees. In the repository, `docs/model-checking.md` says
-//! how to model-check what you build on it, and `docs/house.md` how the crate is built.
+//! `README.md` explains the words and lists the guarantees. `docs/model-checking.md` says how to
+//! model-check what you build on the crate, and, in the repository, `docs/house.md` how the crate
+//! is built.
 //!
 //! # Features
 //!
@@ -62,14 +63,14 @@
 //! |---|---|---|---|
 //! | `conversant::queue` | debug | `bumped`: a group | `group`, `tag`, `level` |
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `tag`, `why` |
-//! | | debug | `blocked`: a group backs off after a failure | and `number` of the message, `attempts` |
+//! | | debug | `blocked`: a group backs off after a failure | `group`, `tag`, `number` of the message, `attempts`, `why` |
 //! | | warn | `poisoned`: a group | `group`, `tag`, `number`, `attempts` |
 //! | `conversant::job_queue` | warn | `dead`: a job | `job`, `attempts` |
 //! | `conversant::scheduler` | trace | `queued`, `started`, `ended`: a task, by the log `scheduler::Tracing` | see there |
 //! | | debug | `bumped`: a group, or a task | `group` or `task`, `level` |
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `why` |
-//! | | debug | `blocked`: a task waits for others, and its thread sleeps | `task`, `worker`, `why` |
-//! | | warn | `deadlock`: such a wait gives up, since nothing could go on | `task`, `worker` |
+//! | | debug | `blocked`: a task waits for others, and its thread sleeps | `task`, `label`, `worker`, `why` |
+//! | | warn | `deadlock`: such a wait gives up, since nothing could go on | `task`, `label`, `worker` |
 //! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
 //! | | warn | `deadlock`: sent by the victim where it gets the error | `victim`, `cycle` |
 //!
@@ -78,8 +79,8 @@
 //! queue group's [tag](queue::Conversation::set_tag) instead.
 //!
 //! A subscriber is called when the operation is done, under no lock of the crate. If it panics,
-//! only that event is lost. It may use the crate; but a subscriber that bumps a group on each
-//! bump never ends.
+//! only that event is lost. It may use the crate; but if it bumps a group on each bump, it never
+//! ends.
 
 #![deny(unsafe_code)]
 // Without all features, code that only a missing feature or the benches use is dead.

@@ -1,6 +1,7 @@
 //! Any list of operations of four owners on a lock table, compared with a naive sequential lock
-//! manager. After each operation both hold and queue the same, each wait is told neither too much
-//! nor too little, every reported deadlock is one, and none is missed. At the end nothing is left.
+//! manager. After each operation both hold and queue the same, each wait is woken when it must be
+//! and not otherwise, every reported deadlock is one, and none is missed. At the end nothing
+//! is left.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,4 @@
-//! Any sequence of operations on a simulation: no panic, no reader idle while
+//! Any sequence of operations on a simulation: no panic, no worker idle while
 //! work could start, and an end to everything that nothing blocks.
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 struct Script {
-    readers: u8,
+    workers: u8,
     bypass: Option<u8>,
     ops: Vec<Op>,
 }
@@ -48,8 +48,8 @@ enum Op {
         caller: u8,
         cap: u8,
     },
-    SetReaders {
-        readers: u8,
+    SetWorkers {
+        workers: u8,
     },
     Advance {
         by: u8,
@@ -70,8 +70,8 @@ fuzz_target!(|script: Script| {
     let bypass = script
         .bypass
         .map_or(Bypass::Unbounded, |k| Bypass::AtMost(k.into()));
-    let readers = u32::from(script.readers % 8) + 1;
-    let Ok(sim) = Simulation::with_bypass(readers, bypass) else {
+    let workers = u32::from(script.workers % 8) + 1;
+    let Ok(sim) = Simulation::with_bypass(workers, bypass) else {
         return;
     };
     let mut world = World {
@@ -90,7 +90,7 @@ fuzz_target!(|script: Script| {
             .expect("in range");
     }
     world.sim.run();
-    world.nothing_idles();
+    world.no_worker_idles();
 });
 
 impl World {
@@ -156,9 +156,9 @@ impl World {
                         .expect("in range");
                 }
             }
-            Op::SetReaders { readers } => {
+            Op::SetWorkers { workers } => {
                 self.sim
-                    .set_workers(u32::from(readers % 8) + 1)
+                    .set_workers(u32::from(workers % 8) + 1)
                     .expect("in range");
             }
             Op::Advance { by } => {
@@ -173,8 +173,8 @@ impl World {
         }
     }
 
-    /// When time stands still, waiting work is blocked by more than the lack of a reader.
-    fn nothing_idles(&self) {
+    /// When time stands still, waiting work is blocked by more than the lack of a worker.
+    fn no_worker_idles(&self) {
         let status = self.sim.status();
         assert!(status.running.is_empty());
         assert!(status.waiting.iter().all(|task| task.why != Why::Worker));

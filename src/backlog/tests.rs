@@ -240,7 +240,7 @@ fn a_lane_whose_group_has_more_keeps_its_turns() {
 }
 
 #[test]
-fn a_group_that_is_ready_again_is_younger_than_who_came_meanwhile() {
+fn a_group_that_is_ready_again_is_younger_than_those_that_came_meanwhile() {
     let mut backlog = Backlog::new(Bypass::default());
     let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
     let groups = [(); 2].map(|()| backlog.add_group(lane, Limit::SERIAL, 100).unwrap());

@@ -354,7 +354,7 @@ fn the_directory_becomes_shorter_while_the_slab_is_in_use() {
 }
 
 #[test]
-fn an_element_at_the_edge_of_a_chunk_does_not_allocate_each_time() {
+fn an_element_at_the_edge_of_a_chunk_is_reused_without_allocation() {
     let mut slab = Slab::new();
     (0..CHUNK).for_each(|n| assert_eq!(slab.insert(n).index(), n as u32));
     let first = slab.insert(0);

@@ -69,7 +69,7 @@ fn it_stays_open_while_one_of_its_tasks_runs() {
 }
 
 #[test]
-fn it_stays_open_while_one_of_it_waits_and_no_lower_tier_has_one() {
+fn a_tier_stays_open_while_it_has_work_and_no_lower_one_has() {
     let mut tiers = waiting(&[200, 200, 300]);
     tiers.start(200);
     assert_eq!(told(&mut tiers, |t| t.finish(200)), Change::Same);
@@ -87,7 +87,7 @@ fn when_none_of_it_is_outstanding_the_lowest_opens() {
 }
 
 #[test]
-fn when_none_of_it_runs_and_a_lower_one_arrives_that_one_opens_at_once() {
+fn a_lower_tier_opens_at_once_if_nothing_of_the_open_one_runs() {
     let mut tiers = waiting(&[300, 300]);
     assert_eq!(told(&mut tiers, |t| t.arrive(100)), Change::Opened(100));
     assert_eq!(tiers.iter().collect::<Vec<_>>(), [(100, 1), (300, 2)]);
@@ -97,7 +97,7 @@ fn when_none_of_it_runs_and_a_lower_one_arrives_that_one_opens_at_once() {
 }
 
 #[test]
-fn while_a_lower_tier_is_outstanding_the_open_one_starts_nothing_new() {
+fn the_open_tier_starts_nothing_new_while_a_lower_one_has_work() {
     let mut tiers = waiting(&[300, 300, 300]);
     tiers.start(300);
     tiers.start(300);

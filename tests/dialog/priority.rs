@@ -12,7 +12,7 @@ use conversant::error::Stale;
 use conversant::limit::{Bypass, Limit};
 use conversant::queue::{Lane, Queue};
 
-use queue_support::{Bell, plain, poll, take, turn};
+use queue_support::{WakeCounter, plain, poll, take, turn};
 
 struct Service {
     dialogs: Dialogs<u8>,
@@ -97,15 +97,15 @@ fn fault_two_readers_never_select_the_same_top_entry() {
 #[test]
 fn fault_a_waiting_reader_is_woken_by_what_is_bumped() {
     let service = Service::new(Bypass::default());
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut receive = service.back.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     let dialog = service.begin();
     // There is nothing yet that it could take.
     service.bump(&dialog, 7);
-    assert_eq!(bell.rings(), 0);
+    assert_eq!(wakes.count(), 0);
     dialog.send(7).unwrap();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     assert!(poll(&mut receive, &waker).is_ready());
 }
 
@@ -118,13 +118,13 @@ fn fault_a_reader_that_waits_for_room_gets_what_was_bumped_meanwhile() {
     let late = service.begin();
     late.send(9).unwrap();
     let running = take(&service.back).unwrap();
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut receive = service.back.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     service.bump(&late, 9);
-    assert_eq!(bell.rings(), 0);
+    assert_eq!(wakes.count(), 0);
     running.complete();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     let std::task::Poll::Ready(Ok(mut turn)) = poll(&mut receive, &waker) else {
         panic!("it was woken for nothing");
     };

@@ -15,7 +15,7 @@ use conversant::dialog::{
 };
 use conversant::queue::{Delivery, Lane, Queue};
 
-use queue_support::{Bell, plain, poll, take};
+use queue_support::{WakeCounter, plain, poll, take};
 
 type Side<M> = (Queue<Received<M>>, Lane<Received<M>>);
 
@@ -202,7 +202,7 @@ fn a_waker_may_panic_and_the_side_has_ended_all_the_same() {
     assert!(poll(&mut receive, &waker).is_pending());
     a.end().unwrap();
     assert_eq!((a.refusal(), holds(&near)), (Some(Refused::Ended), NOTHING));
-    let (_, quiet) = Bell::new();
+    let (_, quiet) = WakeCounter::new();
     assert!(poll(&mut receive, &quiet).is_ready());
     drop((receive, b));
     assert!(dialogs.is_empty());
@@ -249,11 +249,11 @@ fn every_event_wakes_a_reader() {
     let dialogs = Dialogs::<u32>::new();
     for act in ACTS {
         let (a, b) = dialogs.pair(&near_lane, &far_lane).unwrap();
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut receive = far.receive();
         assert!(poll(&mut receive, &waker).is_pending());
         act(&a, &b, &dialogs);
-        assert_eq!(bell.rings(), 1);
+        assert_eq!(wakes.count(), 1);
         let event = take(&far);
         drop((receive, a, b, event));
         assert!(dialogs.is_empty());

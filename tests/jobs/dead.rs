@@ -10,16 +10,16 @@ use conversant::error::Closed;
 use conversant::job_queue::{JobQueue, Place};
 
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Bell {
-    fn rings(&self) -> usize {
+impl WakeCounter {
+    fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -30,29 +30,29 @@ impl Bell {
 }
 
 #[test]
-fn each_dead_job_is_told_of_once() {
+fn each_dead_job_is_reported_once() {
     let queue = JobQueue::builder().attempts(1).build().unwrap();
     let push = |key: u32| queue.push(key, key, Place::new()).unwrap();
     let die = || assert!(queue.try_claim(1).remove(0).fail().unwrap());
-    let bell = Arc::new(Bell::default());
+    let wakes = Arc::new(WakeCounter::default());
     let mut waits = [(); 3].map(|()| queue.next_dead());
-    // One dies before any wait, and one is taken out before a wait is told.
+    // One dies before any wait, and one is removed before a wait reports it.
     let [first, gone] = [push(1), push(2)];
     die();
     die();
     queue.remove(gone).unwrap();
-    assert_eq!(bell.poll(&mut waits[0]), Poll::Ready(Ok(first)));
+    assert_eq!(wakes.poll(&mut waits[0]), Poll::Ready(Ok(first)));
     for wait in &mut waits[1..] {
-        assert!(bell.poll(wait).is_pending());
+        assert!(wakes.poll(wait).is_pending());
     }
     let second = push(3);
     die();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     // A woken wait that gives up passes the report on.
     let [_, woken, mut last] = waits;
     drop(woken);
-    assert_eq!(bell.rings(), 2);
-    assert_eq!(bell.poll(&mut last), Poll::Ready(Ok(second)));
+    assert_eq!(wakes.count(), 2);
+    assert_eq!(wakes.poll(&mut last), Poll::Ready(Ok(second)));
     // Dead again, the job is reported again.
     queue.requeue(first).unwrap();
     die();
@@ -63,14 +63,14 @@ fn each_dead_job_is_told_of_once() {
     queue.close();
     let mut waits = [(); 2].map(|()| queue.next_dead());
     for wait in &mut waits {
-        assert!(bell.poll(wait).is_pending());
+        assert!(wakes.poll(wait).is_pending());
     }
     let [lasts, completed] = held;
     completed.complete().unwrap();
-    assert_eq!(bell.rings(), 2);
+    assert_eq!(wakes.count(), 2);
     let dead = lasts.id();
     lasts.fail().unwrap();
-    assert_eq!(bell.rings(), 4);
-    assert_eq!(bell.poll(&mut waits[1]), Poll::Ready(Ok(dead)));
-    assert_eq!(bell.poll(&mut waits[0]), Poll::Ready(Err(Closed)));
+    assert_eq!(wakes.count(), 4);
+    assert_eq!(wakes.poll(&mut waits[1]), Poll::Ready(Ok(dead)));
+    assert_eq!(wakes.poll(&mut waits[0]), Poll::Ready(Err(Closed)));
 }

@@ -143,7 +143,7 @@ fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     drop(queue.try_claim(9));
     mail.push(3, 3).unwrap();
     assert_eq!(times(), [1, 1, 1]);
-    // Another claim took its job: it waits on, and is told of the next.
+    // Another claim took its job: it waits on, and is woken for the next.
     mail.try_claim(1).remove(0).complete().unwrap();
     assert!(poll(&mut of_mail, &woken[2]).is_pending());
     mail.push(4, 4).unwrap();
@@ -230,7 +230,7 @@ fn a_list_has_all_jobs_of_its_scope_and_what_is_claimed_stays() {
 }
 
 #[test]
-fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
+fn a_place_by_handle_is_valid_in_its_queue_while_its_name_is_kept() {
     let queue = JobQueue::new();
     let (shop, other) = (queue.tenant("shop"), JobQueue::new());
     let group = shop.group("a");
@@ -264,7 +264,7 @@ fn a_place_by_handle_is_good_while_its_name_is_kept_and_in_its_queue() {
 }
 
 #[test]
-fn a_wait_for_a_part_that_is_forgotten_asks_for_nothing() {
+fn a_wait_for_a_part_that_is_forgotten_is_not_woken() {
     let queue = JobQueue::new();
     for with_group in [false, true] {
         let shop = queue.tenant("shop");

@@ -107,7 +107,7 @@ fn what_a_status_says_chooses_what_is_removed() {
 }
 
 #[test]
-fn who_forgets_to_complete_is_told_of() {
+fn a_delivery_without_complete_is_reported() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = told.clone();
     let queue = JobQueue::builder()

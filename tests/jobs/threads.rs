@@ -275,7 +275,7 @@ fn two_claimers_of_one_group_never_exceed_its_limit() {
 
 /// A push races the last completion, and a close the last claim: no job is stranded.
 #[test]
-fn what_races_the_last_completion_runs_and_what_races_the_close_is_told() {
+fn a_push_runs_beside_the_last_completion_and_is_refused_beside_the_close() {
     for _ in 0..300 {
         let queue = JobQueue::new();
         queue.push(1, 1, Place::new().group("g")).unwrap();

@@ -192,7 +192,7 @@ fn the_next_date_is_waited_for_until_it_is_earlier() {
     assert!(count.is_let_go(), "no waker is kept");
 }
 
-/// A wait for the next date is told when `make` makes one, not before; then it is ready.
+/// A wait for the next date is woken when `make` sets one, not before; then it is ready.
 fn tells_of_a_date(timed: &impl Timed, make: impl FnOnce()) {
     let (count, waker) = Count::new();
     let mut cx = Context::from_waker(&waker);
@@ -234,7 +234,7 @@ fn each_product_tells_of_its_first_date() {
     });
 }
 
-/// Ready when it is told.
+/// Ready when it has been woken.
 #[derive(Clone, Default)]
 struct Sleep(Arc<Mutex<(bool, Option<Waker>)>>);
 

@@ -85,7 +85,7 @@ fn one_that_replaces_is_new_in_all() {
     let mut claims = queue.try_claim(9);
     assert_eq!((claims.len(), *claims[0], claims[0].id()), (1, 2, new));
     assert_eq!(claims[0].group(), Ok(Some("b".into())));
-    // A claimed job goes on; when it has come back, it is replaced.
+    // A claimed job is not replaced; when it has been given back, it is.
     let refused = queue.push_replacing(3, 3, once()).unwrap_err();
     assert_eq!(
         (refused.content, refused.reason),

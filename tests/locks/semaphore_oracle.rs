@@ -13,7 +13,7 @@ use proptest::prelude::*;
 mod naive;
 
 use naive::{Naive, State, Waiter};
-use semaphore::{Borrowed, Hand, semaphore};
+use semaphore::{Borrowed, PolledWait, semaphore};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -69,11 +69,11 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
         overtakings: 0,
         bypass,
         all: Vec::new(),
-        rings: Vec::new(),
+        wakes: Vec::new(),
     };
-    let mut hands: Vec<(usize, Hand<'_>)> = Vec::new();
+    let mut waits: Vec<(usize, PolledWait<'_>)> = Vec::new();
     let mut permits: Vec<Borrowed<'_>> = Vec::new();
-    let mut bells = Vec::new();
+    let mut counters = Vec::new();
     for step in program {
         match step {
             Step::Try(n) => {
@@ -83,11 +83,11 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
                 permits.extend(permit);
             }
             Step::Acquire(n) => {
-                let mut hand = Hand::new(&real, n);
-                let id = naive.rings.len();
-                naive.rings.push(0);
-                bells.push(hand.bell.clone());
-                match (naive.try_acquire(n), hand.poll()) {
+                let mut polled = PolledWait::new(&real, n);
+                let id = naive.wakes.len();
+                naive.wakes.push(0);
+                counters.push(polled.wakes.clone());
+                match (naive.try_acquire(n), polled.poll()) {
                     (Ok(()), Poll::Ready(Ok(permit))) => permits.push(permit),
                     (Err(expected), Poll::Ready(Err(error))) => {
                         assert_eq!(error, expected);
@@ -100,26 +100,26 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
                             overtaken: 0,
                             grants: 0,
                         });
-                        hands.push((id, hand));
+                        waits.push((id, polled));
                     }
                     (expected, _) => panic!("expected {expected:?}"),
                 }
             }
-            Step::Poll(i) if i < hands.len() => {
-                let (id, hand) = &mut hands[i];
-                match (naive.look(*id), hand.poll()) {
+            Step::Poll(i) if i < waits.len() => {
+                let (id, polled) = &mut waits[i];
+                match (naive.look(*id), polled.poll()) {
                     (None, Poll::Pending) => {}
                     (Some(expected), Poll::Ready(outcome)) => {
                         assert_eq!(outcome.as_ref().map(|_| ()).map_err(|e| *e), expected);
                         permits.extend(outcome);
-                        hands.remove(i);
+                        waits.remove(i);
                     }
                     (expected, _) => panic!("expected {expected:?}"),
                 }
             }
-            Step::Cancel(i) if i < hands.len() => {
-                let (id, hand) = hands.remove(i);
-                drop(hand);
+            Step::Cancel(i) if i < waits.len() => {
+                let (id, polled) = waits.remove(i);
+                drop(polled);
                 let gone = naive.all.iter().position(|w| w.id == id);
                 let gone = naive.all.remove(gone.expect("it has not looked"));
                 // A refused wait leaves nothing to others.
@@ -160,16 +160,16 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
             Step::Close => {
                 real.close();
                 naive.closed = true;
-                naive.turn_away(AcquireError::Closed, |_| true);
+                naive.refuse_waiters(AcquireError::Closed, |_| true);
                 naive.serve();
             }
             _ => continue,
         }
-        compare(&real, &naive, &bells);
+        compare(&real, &naive, &counters);
         let held: i64 = permits.iter().map(|p| i64::from(p.count())).sum();
         assert_eq!(held, naive.out);
     }
-    drop(hands);
+    drop(waits);
     drop(permits);
     semaphore::assert_idle(&real, real.snapshot().limit);
 }
@@ -177,7 +177,7 @@ fn run(limit: u32, bypass: Bypass, program: Vec<Step>) {
 fn compare(
     real: &conversant::semaphore::Semaphore,
     naive: &Naive,
-    bells: &[std::sync::Arc<semaphore::Bell>],
+    counters: &[std::sync::Arc<semaphore::WakeCounter>],
 ) {
     let snapshot = real.snapshot();
     assert_eq!(i64::from(snapshot.limit), naive.limit);
@@ -197,11 +197,11 @@ fn compare(
         .map(|w| (w.count, w.state))
         .collect();
     assert_eq!(found, expected);
-    let rings: Vec<_> = bells.iter().map(|bell| bell.rings()).collect();
-    assert_eq!(rings, naive.rings);
+    let wakes: Vec<_> = counters.iter().map(|wakes| wakes.count()).collect();
+    assert_eq!(wakes, naive.wakes);
     // Every waiter that can go on has been notified.
     let mut asked = 0;
-    for w in naive.line() {
+    for w in naive.queued() {
         asked += i64::from(w.count);
         if asked <= snapshot.available {
             assert_eq!(w.state, State::In(WaiterState::Notified), "{snapshot:?}");

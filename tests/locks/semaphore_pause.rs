@@ -10,7 +10,7 @@ use conversant::limit::Bypass;
 use conversant::semaphore::{AcquireError, Semaphore};
 use conversant::wait::WaiterState;
 
-use semaphore::{Hand, assert_idle, line, refusal, semaphore, take, when_waiting};
+use semaphore::{PolledWait, assert_idle, line, refusal, semaphore, take, when_waiting};
 
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(3), Bypass::Unbounded];
 
@@ -20,11 +20,11 @@ fn who_waits_goes_on_waiting() {
     for bypass in ALL {
         let semaphore = semaphore(3, bypass);
         let held = take(&semaphore, 3);
-        let mut large = Hand::waiting(&semaphore, 3);
-        let mut small = Hand::waiting(&semaphore, 1);
+        let mut large = PolledWait::waiting(&semaphore, 3);
+        let mut small = PolledWait::waiting(&semaphore, 1);
         semaphore.set_limit(0).unwrap();
         drop(held);
-        assert_eq!((large.bell.rings(), small.bell.rings()), (0, 0));
+        assert_eq!((large.wakes.count(), small.wakes.count()), (0, 0));
         assert!(large.poll().is_pending() && small.poll().is_pending());
         let waiting = WaiterState::Waiting;
         assert_eq!(line(&semaphore), [(3, waiting), (1, waiting)]);
@@ -39,12 +39,12 @@ fn who_waits_goes_on_waiting() {
 
 /// Also in a semaphore made with limit 0.
 #[test]
-fn who_asks_waits_until_it_rises() {
+fn a_request_waits_until_the_limit_rises() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
         assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
-        let mut one = Hand::waiting(&semaphore, 1);
-        let mut two = Hand::waiting(&semaphore, 2);
+        let mut one = PolledWait::waiting(&semaphore, 1);
+        let mut two = PolledWait::waiting(&semaphore, 2);
         semaphore.set_limit(3).unwrap();
         drop((one.woken().unwrap(), two.woken().unwrap()));
         assert_idle(&semaphore, 3);
@@ -53,11 +53,11 @@ fn who_asks_waits_until_it_rises() {
 
 /// The limit rises, but not far enough for all: the others fail, and block none.
 #[test]
-fn who_asks_for_more_than_it_rises_to_fails_then() {
+fn a_request_above_the_raised_limit_fails() {
     for bypass in ALL {
         let semaphore = semaphore(0, bypass);
-        let mut large = Hand::waiting(&semaphore, 4);
-        let mut small = Hand::waiting(&semaphore, 3);
+        let mut large = PolledWait::waiting(&semaphore, 4);
+        let mut small = PolledWait::waiting(&semaphore, 3);
         semaphore.set_limit(3).unwrap();
         assert_eq!(large.woken().unwrap_err(), AcquireError::AboveLimit);
         drop(small.woken().unwrap());
@@ -70,7 +70,7 @@ fn who_asks_for_more_than_it_rises_to_fails_then() {
 fn forgotten_down_to_a_pause() {
     let semaphore = semaphore(1, Bypass::default());
     let held = take(&semaphore, 1);
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     held.forget();
     assert!(waiter.poll().is_pending());
     semaphore.set_limit(1).unwrap();
@@ -98,7 +98,7 @@ fn a_blocked_thread_sleeps_through_it() {
 fn none_and_closed() {
     let semaphore = Semaphore::new(0).unwrap();
     assert!(semaphore.try_acquire(0).is_ok());
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     semaphore.close();
     assert_eq!(waiter.woken().unwrap_err(), AcquireError::Closed);
     assert_eq!(refusal(&semaphore, 1), AcquireError::Closed);

@@ -1,4 +1,4 @@
-//! SEMANTICS section 5: permits and what is told about them.
+//! SEMANTICS section 5: permits, and what the semaphore reports about them.
 
 use crate::semaphore;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use conversant::semaphore::{AcquireError, Permit, Semaphore};
 
-use semaphore::{Hand, assert_idle, strict, take, when_waiting};
+use semaphore::{PolledWait, assert_idle, strict, take, when_waiting};
 
 /// "Permits: split, merge, owned variants"
 #[test]
@@ -78,7 +78,7 @@ fn a_permit_keeps_what_leads_to_its_semaphore() {
 fn forget_lowers_the_limit() {
     let semaphore = strict(5);
     let mut held = take(&semaphore, 4);
-    let mut four = Hand::waiting(&semaphore, 4);
+    let mut four = PolledWait::waiting(&semaphore, 4);
     held.split(2).unwrap().forget();
     assert_eq!(four.woken().unwrap_err(), AcquireError::AboveLimit);
     assert_eq!((semaphore.snapshot().limit, semaphore.available()), (3, 1));
@@ -93,7 +93,7 @@ fn forget_lowers_the_limit() {
 fn forgotten_in_debt_the_next_may_go_on() {
     let semaphore = strict(4);
     let (three, one) = (take(&semaphore, 3), take(&semaphore, 1));
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     semaphore.set_limit(1).unwrap();
     three.forget();
     drop(one);

@@ -13,7 +13,7 @@ use conversant::limit::Bypass;
 use conversant::semaphore::{AcquireError, Semaphore};
 use conversant::wait::WaiterState;
 
-use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take};
+use semaphore::{PolledWait, assert_idle, line, refusal, semaphore, strict, take};
 
 const BYPASSES: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(2), Bypass::Unbounded];
 
@@ -22,20 +22,20 @@ fn a_cancelled_front_lets_the_next_go_on_at_once() {
     for bypass in BYPASSES {
         let semaphore = semaphore(2, bypass);
         let held = take(&semaphore, 1);
-        let large = Hand::waiting(&semaphore, 2);
+        let large = PolledWait::waiting(&semaphore, 2);
         let first = semaphore.try_acquire(1).ok();
         assert_eq!(first.is_some(), bypass != Bypass::AtMost(0));
         drop(first);
         semaphore.set_limit(2).unwrap();
         let mut small = semaphore.acquire(1);
-        let bell = Arc::new(semaphore::Bell::default());
-        let waker = Waker::from(bell.clone());
+        let wakes = Arc::new(semaphore::WakeCounter::default());
+        let waker = Waker::from(wakes.clone());
         let mut cx = Context::from_waker(&waker);
         let polled = Pin::new(&mut small).poll(&mut cx);
         if bypass == Bypass::AtMost(0) {
             assert!(polled.is_pending());
             drop(large);
-            assert_eq!(bell.rings(), 1);
+            assert_eq!(wakes.count(), 1);
             assert!(Pin::new(&mut small).poll(&mut cx).is_ready());
         } else {
             // It did not even wait: it overtook the large one, as it may.
@@ -51,12 +51,12 @@ fn a_cancelled_front_lets_the_next_go_on_at_once() {
 fn a_cancelled_front_keeps_no_part_of_what_came_back() {
     let semaphore = strict(3);
     let (one, two) = (take(&semaphore, 1), take(&semaphore, 2));
-    let all = Hand::waiting(&semaphore, 3);
-    let mut next = Hand::waiting(&semaphore, 2);
+    let all = PolledWait::waiting(&semaphore, 3);
+    let mut next = PolledWait::waiting(&semaphore, 2);
     drop(two);
     // Two are free, not enough for the front, which keeps them from the next.
     assert_eq!(semaphore.available(), 2);
-    assert_eq!(next.bell.rings(), 0);
+    assert_eq!(next.wakes.count(), 0);
     drop(all);
     assert_eq!(next.woken().unwrap().count(), 2);
     drop(one);
@@ -67,8 +67,8 @@ fn a_cancelled_front_keeps_no_part_of_what_came_back() {
 fn a_grant_that_is_dropped_goes_to_the_next() {
     let semaphore = strict(2);
     let held = take(&semaphore, 2);
-    let granted = Hand::waiting(&semaphore, 2);
-    let mut next = Hand::waiting(&semaphore, 1);
+    let granted = PolledWait::waiting(&semaphore, 2);
+    let mut next = PolledWait::waiting(&semaphore, 1);
     drop(held);
     assert_eq!(line(&semaphore)[0], (2, WaiterState::Granted));
     assert_eq!(semaphore.available(), 0);
@@ -119,11 +119,11 @@ fn a_front_that_became_impossible_fails_and_blocks_nobody() {
     for bypass in BYPASSES {
         let semaphore = semaphore(3, bypass);
         let mut held = take(&semaphore, 3);
-        let mut first = Hand::waiting(&semaphore, 3);
-        let mut small = Hand::waiting(&semaphore, 1);
-        let mut second = Hand::waiting(&semaphore, 2);
+        let mut first = PolledWait::waiting(&semaphore, 3);
+        let mut small = PolledWait::waiting(&semaphore, 1);
+        let mut second = PolledWait::waiting(&semaphore, 2);
         drop(held.split(2));
-        assert_eq!(small.bell.rings(), 0);
+        assert_eq!(small.wakes.count(), 0);
         semaphore.set_limit(2).unwrap();
         assert_eq!(first.woken().unwrap_err(), AcquireError::AboveLimit);
         let one = small.woken().unwrap();
@@ -154,7 +154,7 @@ fn a_loop_of_release_and_acquire_does_not_starve_a_waiter() {
     for most in [0, 1, 7] {
         let semaphore = semaphore(1, Bypass::AtMost(most));
         let mut held = Some(take(&semaphore, 1));
-        let mut waiter = Hand::waiting(&semaphore, 1);
+        let mut waiter = PolledWait::waiting(&semaphore, 1);
         let mut overtakings = 0;
         loop {
             drop(held.take());
@@ -177,7 +177,7 @@ fn a_stream_of_small_ones_does_not_starve_a_large_one() {
         let semaphore = semaphore(4, Bypass::AtMost(most));
         let mut small: std::collections::VecDeque<_> =
             (0..4).map(|_| take(&semaphore, 1)).collect();
-        let mut large = Hand::waiting(&semaphore, 4);
+        let mut large = PolledWait::waiting(&semaphore, 4);
         let mut overtakings = 0;
         while let Some(oldest) = small.pop_front() {
             drop(oldest);
@@ -200,7 +200,7 @@ impl Reenters {
     fn meddle(&self) {
         self.1.fetch_add(1, SeqCst);
         drop(self.0.try_acquire(1));
-        drop(Hand::new(&self.0, 1).poll());
+        drop(PolledWait::new(&self.0, 1).poll());
         drop(self.0.acquire(1).wait_timeout(std::time::Duration::ZERO));
         let limit = self.0.snapshot().limit;
         self.0.set_limit(limit + 1).unwrap();
@@ -277,11 +277,13 @@ fn a_waker_may_panic() {
             let waker = Waker::from(Arc::new(Panics));
             let mut cx = Context::from_waker(&waker);
             assert!(Pin::new(&mut bad).poll(&mut cx).is_pending());
-            let mut good: Vec<_> = (0..199).map(|_| Hand::waiting(&semaphore, 2)).collect();
+            let mut good: Vec<_> = (0..199)
+                .map(|_| PolledWait::waiting(&semaphore, 2))
+                .collect();
             act(&semaphore, held);
-            for hand in &mut good {
-                assert_eq!(hand.bell.rings(), 1);
-                assert!(hand.poll().is_ready());
+            for polled in &mut good {
+                assert_eq!(polled.wakes.count(), 1);
+                assert!(polled.poll().is_ready());
             }
             drop((bad, good));
             assert_idle(&semaphore, limit);
@@ -295,8 +297,8 @@ fn a_waker_may_panic() {
 fn a_waiter_that_is_never_polled_is_named() {
     let semaphore = strict(1);
     let held = take(&semaphore, 1);
-    let forgotten = Hand::waiting(&semaphore, 1);
-    let mut polled = Hand::waiting(&semaphore, 1);
+    let forgotten = PolledWait::waiting(&semaphore, 1);
+    let mut polled = PolledWait::waiting(&semaphore, 1);
     drop(held);
     assert!(polled.poll().is_pending());
     let snapshot = semaphore.snapshot();
@@ -319,11 +321,11 @@ fn a_waiter_that_is_never_polled_keeps_only_its_own() {
     for bypass in BYPASSES {
         let semaphore = semaphore(3, bypass);
         let mut held = take(&semaphore, 3);
-        let forgotten = Hand::waiting(&semaphore, 1);
-        let mut next = Hand::waiting(&semaphore, 1);
-        let mut last = Hand::waiting(&semaphore, 1);
+        let forgotten = PolledWait::waiting(&semaphore, 1);
+        let mut next = PolledWait::waiting(&semaphore, 1);
+        let mut last = PolledWait::waiting(&semaphore, 1);
         drop(held.split(1));
-        assert_eq!((next.bell.rings(), last.bell.rings()), (0, 0));
+        assert_eq!((next.wakes.count(), last.wakes.count()), (0, 0));
         drop(held.split(1));
         let permit = next.woken().unwrap();
         drop(held);
@@ -334,7 +336,7 @@ fn a_waiter_that_is_never_polled_keeps_only_its_own() {
 }
 
 #[test]
-fn dropped_before_its_first_poll_it_has_done_nothing() {
+fn a_wait_dropped_before_its_first_poll_has_done_nothing() {
     let semaphore = strict(1);
     drop(semaphore.acquire(1));
     drop(semaphore.acquire(7));
@@ -342,7 +344,7 @@ fn dropped_before_its_first_poll_it_has_done_nothing() {
     let held = take(&semaphore, 1);
     let lazy = semaphore.acquire(1);
     assert!(line(&semaphore).is_empty());
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     drop((lazy, held));
     assert!(waiter.woken().is_ok());
     assert_idle(&semaphore, 1);

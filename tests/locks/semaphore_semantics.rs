@@ -10,7 +10,7 @@ use conversant::limit::{Bypass, Limit};
 use conversant::semaphore::{AcquireError, Semaphore};
 use conversant::wait::WaiterState;
 
-use semaphore::{Hand, assert_idle, line, refusal, semaphore, strict, take, when_waiting};
+use semaphore::{PolledWait, assert_idle, line, refusal, semaphore, strict, take, when_waiting};
 
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(3), Bypass::Unbounded];
 
@@ -21,10 +21,10 @@ fn first_come_first_served() {
     for bypass in ALL {
         let semaphore = semaphore(3, bypass);
         let mut held = take(&semaphore, 3);
-        let mut waiters = [2, 1, 1].map(|count| Hand::waiting(&semaphore, count));
+        let mut waiters = [2, 1, 1].map(|count| PolledWait::waiting(&semaphore, count));
         drop(held.split(1));
         for waiter in &mut waiters {
-            assert_eq!(waiter.bell.rings(), 0);
+            assert_eq!(waiter.wakes.count(), 0);
             assert!(waiter.poll().is_pending());
         }
         drop(held.split(1));
@@ -46,8 +46,8 @@ fn first_come_first_served() {
 fn a_place_is_kept() {
     let semaphore = semaphore(1, Bypass::AtMost(5));
     let held = take(&semaphore, 1);
-    let mut first = Hand::waiting(&semaphore, 1);
-    let mut second = Hand::waiting(&semaphore, 1);
+    let mut first = PolledWait::waiting(&semaphore, 1);
+    let mut second = PolledWait::waiting(&semaphore, 1);
     drop(held);
     let held = take(&semaphore, 1);
     // Notified, overtaken, and polled without success.
@@ -70,10 +70,10 @@ fn all_or_nothing() {
     for bypass in ALL {
         let semaphore = semaphore(4, bypass);
         let mut held = take(&semaphore, 4);
-        let mut all = Hand::waiting(&semaphore, 4);
+        let mut all = PolledWait::waiting(&semaphore, 4);
         for _ in 0..4 {
             assert!(all.poll().is_pending());
-            assert_eq!(all.bell.rings(), 0);
+            assert_eq!(all.wakes.count(), 0);
             drop(held.split(1));
         }
         assert_eq!(all.woken().unwrap().count(), 4);
@@ -88,7 +88,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
     for most in [1u32, 2, 5] {
         let semaphore = semaphore(1, Bypass::AtMost(most));
         let mut held = Some(take(&semaphore, 1));
-        let mut waiters = [(); 3].map(|()| Hand::waiting(&semaphore, 1));
+        let mut waiters = [(); 3].map(|()| PolledWait::waiting(&semaphore, 1));
         for (i, waiter) in waiters.iter_mut().enumerate() {
             for n in 0..most {
                 drop(held.take());
@@ -96,7 +96,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
                 // One way by `try_acquire`, one by `acquire`.
                 held = match n % 2 {
                     0 => Some(take(&semaphore, 1)),
-                    _ => match Hand::new(&semaphore, 1).poll() {
+                    _ => match PolledWait::new(&semaphore, 1).poll() {
                         Poll::Ready(permit) => Some(permit.unwrap()),
                         Poll::Pending => panic!("it may overtake"),
                     },
@@ -107,7 +107,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
             drop(held.take());
             assert_eq!(line(&semaphore)[0], (1, WaiterState::Granted), "waiter {i}");
             assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
-            assert!(Hand::new(&semaphore, 1).poll().is_pending());
+            assert!(PolledWait::new(&semaphore, 1).poll().is_pending());
             held = Some(waiter.woken().unwrap());
         }
         drop(held);
@@ -121,7 +121,7 @@ fn overtaken_at_most_b_times_for_each_grant_ahead() {
 fn at_the_bound_the_rest_is_free() {
     let semaphore = strict(5);
     let mut held = take(&semaphore, 4);
-    let mut two = Hand::waiting(&semaphore, 2);
+    let mut two = PolledWait::waiting(&semaphore, 2);
     assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
     drop(held.split(1));
     assert_eq!(line(&semaphore), [(2, WaiterState::Granted)]);
@@ -136,9 +136,9 @@ fn at_the_bound_the_rest_is_free() {
 fn at_most_zero_is_strict() {
     let semaphore = strict(2);
     let held = take(&semaphore, 1);
-    let mut large = Hand::waiting(&semaphore, 2);
+    let mut large = PolledWait::waiting(&semaphore, 2);
     assert_eq!(refusal(&semaphore, 1), AcquireError::NoPermits);
-    let mut small = Hand::waiting(&semaphore, 1);
+    let mut small = PolledWait::waiting(&semaphore, 1);
     drop(held);
     assert_eq!(semaphore.available(), 0, "handed over");
     drop(large.woken().unwrap());
@@ -151,8 +151,8 @@ fn at_most_zero_is_strict() {
 fn order_counts_from_the_first_poll() {
     let semaphore = strict(1);
     let held = take(&semaphore, 1);
-    let mut called_first = Hand::new(&semaphore, 1);
-    let mut polled_first = Hand::waiting(&semaphore, 1);
+    let mut called_first = PolledWait::new(&semaphore, 1);
+    let mut polled_first = PolledWait::waiting(&semaphore, 1);
     assert!(called_first.poll().is_pending());
     drop(held);
     drop(polled_first.woken().unwrap());
@@ -164,7 +164,7 @@ fn the_default_bound_is_documented() {
     assert_eq!(Semaphore::DEFAULT_BYPASS, Bypass::AtMost(64));
     let semaphore = Semaphore::new(1).unwrap();
     let mut held = Some(take(&semaphore, 1));
-    let waiter = Hand::waiting(&semaphore, 1);
+    let waiter = PolledWait::waiting(&semaphore, 1);
     let mut overtakings = 0;
     loop {
         drop(held.take());
@@ -182,7 +182,7 @@ fn the_default_bound_is_documented() {
 fn unbounded_never_hands_over() {
     let semaphore = semaphore(1, Bypass::Unbounded);
     let mut held = Some(take(&semaphore, 1));
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     for _ in 0..1_000 {
         drop(held.take());
         held = Some(take(&semaphore, 1));
@@ -197,12 +197,12 @@ fn unbounded_never_hands_over() {
 fn the_limit_is_exact() {
     let semaphore = semaphore(3, Bypass::default());
     let mut held = take(&semaphore, 3);
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     // No thread holds two: the debt is two.
     semaphore.set_limit(1).unwrap();
     assert_eq!(semaphore.available(), -2);
     drop(held.split(2));
-    assert_eq!((semaphore.available(), waiter.bell.rings()), (0, 0));
+    assert_eq!((semaphore.available(), waiter.wakes.count()), (0, 0));
     semaphore.set_limit(3).unwrap();
     let one = waiter.woken().unwrap();
     assert_eq!(semaphore.available(), 1);
@@ -252,8 +252,8 @@ fn a_blocked_thread_fails_when_the_limit_falls() {
 fn close() {
     let semaphore = strict(2);
     let mut held = take(&semaphore, 2);
-    let mut granted = Hand::waiting(&semaphore, 1);
-    let mut waiting = Hand::waiting(&semaphore, 2);
+    let mut granted = PolledWait::waiting(&semaphore, 1);
+    let mut waiting = PolledWait::waiting(&semaphore, 2);
     drop(held.split(1));
     std::thread::scope(|scope| {
         let blocked = scope.spawn(|| semaphore.acquire(1).wait().map(drop));
@@ -308,7 +308,7 @@ fn a_time_out_of_the_front_serves_the_next() {
 fn none_are_always_free() {
     let semaphore = strict(1);
     let held = take(&semaphore, 1);
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     semaphore.set_limit(2).unwrap();
     semaphore.set_limit(1).unwrap();
     assert_eq!(take(&semaphore, 0).count(), 0);
@@ -327,7 +327,7 @@ fn none_are_always_free() {
 fn a_limit_in_steps() {
     let semaphore = strict(1);
     let held = take(&semaphore, 1);
-    let mut waiter = Hand::waiting(&semaphore, 1);
+    let mut waiter = PolledWait::waiting(&semaphore, 1);
     semaphore.raise(1).unwrap();
     let second = waiter.woken().unwrap();
     semaphore.lower(5);

@@ -12,7 +12,7 @@ use conversant::limit::Bypass;
 use conversant::semaphore::Semaphore;
 use conversant::wait::WaiterState;
 
-use semaphore::{Hand, assert_idle, semaphore, take};
+use semaphore::{PolledWait, assert_idle, semaphore, take};
 
 /// A small generator of numbers that is the same every time.
 struct Numbers(u64);
@@ -53,9 +53,9 @@ fn churn(semaphore: &Semaphore, seed: u64, rounds: usize, inside: &AtomicI64, mo
             }
             // Polled up to three times, and dropped.
             3 => {
-                let mut hand = Hand::new(semaphore, count);
+                let mut polled = PolledWait::new(semaphore, count);
                 (0..numbers.below(4))
-                    .find_map(|_| match hand.poll() {
+                    .find_map(|_| match polled.poll() {
                         std::task::Poll::Ready(outcome) => Some(outcome.ok()),
                         std::task::Poll::Pending => None,
                     })
@@ -150,8 +150,8 @@ fn a_million_cancels_race_grants() {
         for _ in 0..2 {
             scope.spawn(|| {
                 for _ in 0..ROUNDS {
-                    let mut hand = Hand::new(&semaphore, 1);
-                    let polled = hand.poll();
+                    let mut polled = PolledWait::new(&semaphore, 1);
+                    let polled = polled.poll();
                     if polled.is_ready() {
                         got.fetch_add(1, Ordering::Relaxed);
                     }
@@ -217,7 +217,7 @@ fn aborted_waits_leave_nobody_in_line() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for i in 0..5_000u32 {
-                    drop(Hand::waiting(&semaphore, 1 + i % 2));
+                    drop(PolledWait::waiting(&semaphore, 1 + i % 2));
                 }
             });
         }
@@ -234,7 +234,9 @@ fn overtaking_is_bounded_by_count() {
     for (most, limit) in [(0, 1), (1, 1), (3, 1), (16, 2), (64, 1)] {
         let semaphore = semaphore(limit, Bypass::AtMost(most));
         let held = take(&semaphore, limit);
-        let mut waiters: Vec<_> = (0..3).map(|_| Hand::waiting(&semaphore, limit)).collect();
+        let mut waiters: Vec<_> = (0..3)
+            .map(|_| PolledWait::waiting(&semaphore, limit))
+            .collect();
         let (overtakings, done) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
             let _stop = Stop(&done);
@@ -251,9 +253,9 @@ fn overtaking_is_bounded_by_count() {
             drop(held);
             for (grants, waiter) in (1..).zip(&mut waiters) {
                 // Waits until it is handed over, which will surely come.
-                // The bell rings after that, without the lock.
+                // The waker is called after that, without the lock.
                 let granted = |state| state == WaiterState::Granted;
-                while !granted(semaphore.snapshot().waiters[0].state) || waiter.bell.rings() == 0 {
+                while !granted(semaphore.snapshot().waiters[0].state) || waiter.wakes.count() == 0 {
                     assert!(semaphore.snapshot().overtakings <= most);
                     assert!(overtakings.load(Ordering::Relaxed) <= grants * u64::from(most));
                     thread::yield_now();

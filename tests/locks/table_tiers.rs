@@ -14,9 +14,9 @@ use conversant::modes::Mode::{Ix, S};
 #[allow(dead_code, reason = "what it prints with")]
 #[path = "../../examples/tier_locks.rs"]
 mod example;
-mod plant;
+mod world;
 
-use plant::{Clock, Plant, Protocol, Tier};
+use world::{Clock, Protocol, Tier, World};
 
 fn w10() -> Vec<(u32, u64)> {
     let tiers = [
@@ -34,7 +34,7 @@ fn w10() -> Vec<(u32, u64)> {
 
 #[test]
 fn the_five_snapshots() {
-    let plant = Plant::new(&w10());
+    let world = World::new(&w10());
     let expected = [
         (
             5_000,
@@ -53,24 +53,24 @@ fn the_five_snapshots() {
     ];
     let mut expected_left = expected.iter();
     let looks = expected.map(|(at, _)| at);
-    let ended = plant.run(Protocol::Locks, &[0; 5], &looks, |at| {
+    let ended = world.run(Protocol::Locks, &[0; 5], &looks, |at| {
         let &(expected_at, snapshot) = expected_left.next().unwrap();
-        assert_eq!((at, plant.snapshot().as_str()), (expected_at, snapshot));
+        assert_eq!((at, world.snapshot().as_str()), (expected_at, snapshot));
     });
     assert!(ended && expected_left.next().is_none());
-    assert_eq!(plant.makespan(), 41_500);
-    assert!(plant.in_order() && plant.locks.is_empty());
+    assert_eq!(world.makespan(), 41_500);
+    assert!(world.in_order() && world.locks.is_empty());
 }
 
 #[test]
 fn makespans_and_waves() {
     for protocol in [Protocol::Locks, Protocol::Gate] {
         for (readers, makespan) in [(5, 41_500), (4, 41_500), (3, 51_600), (1, 88_400)] {
-            let plant = Plant::new(&w10());
-            assert!(plant.run(protocol, &vec![0; readers], &[], |_| ()));
-            assert_eq!(plant.makespan(), makespan, "{readers} readers");
-            assert!(plant.in_order());
-            let mut rows = plant.rows.borrow().clone();
+            let world = World::new(&w10());
+            assert!(world.run(protocol, &vec![0; readers], &[], |_| ()));
+            assert_eq!(world.makespan(), makespan, "{readers} readers");
+            assert!(world.in_order());
+            let mut rows = world.rows.borrow().clone();
             rows.sort_unstable();
             if readers >= 4 {
                 let waves = [0, 10_100, 19_300, 27_600, 35_000];
@@ -98,13 +98,13 @@ fn the_receive_let_go_before_s_breaks_the_order() {
     for delays in (0..27u64).map(|n| [n % 3, n / 3 % 3, n / 9].map(|d| d * 7)) {
         let sorted = [tasks[0], tasks[2], tasks[1], tasks[3], tasks[4]];
         for protocol in [Protocol::Locks, Protocol::Gate] {
-            let plant = Plant::new(&sorted);
-            assert!(plant.run(protocol, &delays, &[], |_| ()));
-            assert!(plant.in_order(), "{delays:?}");
+            let world = World::new(&sorted);
+            assert!(world.run(protocol, &delays, &[], |_| ()));
+            assert!(world.in_order(), "{delays:?}");
         }
-        let plant = Plant::new(&sorted);
-        assert!(plant.run(Protocol::LetGoTooEarly, &delays, &[], |_| ()));
-        broken += usize::from(!plant.in_order());
+        let world = World::new(&sorted);
+        assert!(world.run(Protocol::ReleaseTooEarly, &delays, &[], |_| ()));
+        broken += usize::from(!world.in_order());
     }
     assert!(broken > 0);
 }
@@ -113,9 +113,9 @@ fn the_receive_let_go_before_s_breaks_the_order() {
 #[test]
 fn an_empty_tier_between() {
     for (protocol, in_order) in [(Protocol::Locks, false), (Protocol::Gate, true)] {
-        let plant = Plant::new(&[(100, 50), (300, 50)]);
-        assert!(plant.run(protocol, &[0; 2], &[], |_| ()));
-        assert_eq!(plant.in_order(), in_order);
+        let world = World::new(&[(100, 50), (300, 50)]);
+        assert!(world.run(protocol, &[0; 2], &[], |_| ()));
+        assert_eq!(world.in_order(), in_order);
     }
 }
 
@@ -125,17 +125,17 @@ fn an_empty_tier_between() {
 fn tier_numbers_used_again() {
     let tasks = [(200, 50), (100, 10), (100, 10), (200, 10)];
     for (protocol, queued) in [(Protocol::Locks, 2), (Protocol::Gate, 0)] {
-        let plant = Plant::new(&tasks);
-        let ended = plant.run(protocol, &[0; 5], &[20], |_| {
-            assert_eq!(plant.queue.borrow().len(), queued);
+        let world = World::new(&tasks);
+        let ended = world.run(protocol, &[0; 5], &[20], |_| {
+            assert_eq!(world.queue.borrow().len(), queued);
         });
         assert!(ended);
-        assert_eq!(plant.rows.borrow().len(), 4);
+        assert_eq!(world.rows.borrow().len(), 4);
     }
     // One drain, then the lower tier of the second batch, then its upper one.
-    let plant = Plant::new(&tasks);
-    plant.run(Protocol::Gate, &[0; 5], &[], |_| ());
-    let starts: Vec<_> = plant
+    let world = World::new(&tasks);
+    world.run(Protocol::Gate, &[0; 5], &[], |_| ());
+    let starts: Vec<_> = world
         .rows
         .borrow()
         .iter()
@@ -145,7 +145,7 @@ fn tier_numbers_used_again() {
 }
 
 /// Fault: return codes were ignored, so a deadlock victim ran ungated; and a tier that is its own
-/// predecessor hung. Here one of two gives up, is told, and does not run.
+/// predecessor hung. Here one of two gets an error, and does not run.
 #[test]
 fn a_deadlock_victim_does_not_run() {
     let locks = LockTable::new();

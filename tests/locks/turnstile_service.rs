@@ -12,7 +12,7 @@ use conversant::intent::IntentLock;
 use conversant::limit::Bypass;
 use conversant::modes::Mode;
 
-use semaphore::{Bell, Hand, assert_idle, semaphore, take};
+use semaphore::{PolledWait, WakeCounter, assert_idle, semaphore, take};
 
 /// Several batches of wakers, and a part of one.
 const MANY: u32 = 200;
@@ -21,14 +21,16 @@ const MANY: u32 = 200;
 const ALL: [Bypass; 3] = [Bypass::AtMost(0), Bypass::AtMost(2), Bypass::Unbounded];
 
 #[test]
-fn a_release_of_permits_wakes_all_that_it_lets_go_on() {
+fn a_release_of_permits_wakes_all_that_can_go_on() {
     for bypass in ALL {
         let semaphore = semaphore(MANY, bypass);
         let held = take(&semaphore, MANY);
-        let waiters: Vec<_> = (0..=MANY).map(|_| Hand::waiting(&semaphore, 1)).collect();
+        let waiters: Vec<_> = (0..=MANY)
+            .map(|_| PolledWait::waiting(&semaphore, 1))
+            .collect();
         drop(held);
-        let rung = waiters.iter().filter(|one| one.bell.rings() == 1);
-        assert_eq!(rung.count(), MANY as usize, "{bypass:?}");
+        let woken = waiters.iter().filter(|one| one.wakes.count() == 1);
+        assert_eq!(woken.count(), MANY as usize, "{bypass:?}");
         // A waiter that leaves lets the last one go on.
         let mut waiters = waiters;
         drop(waiters.remove(0));
@@ -44,19 +46,23 @@ fn a_limit_that_rises_and_one_that_leaves_wake_all() {
     for bypass in ALL {
         let semaphore = semaphore(MANY, bypass);
         let held = take(&semaphore, MANY);
-        let waiters: Vec<_> = (0..MANY).map(|_| Hand::waiting(&semaphore, 1)).collect();
+        let waiters: Vec<_> = (0..MANY)
+            .map(|_| PolledWait::waiting(&semaphore, 1))
+            .collect();
         semaphore.set_limit(2 * MANY).unwrap();
-        assert!(waiters.iter().all(|one| one.bell.rings() == 1));
+        assert!(waiters.iter().all(|one| one.wakes.count() == 1));
         drop((waiters, held));
         assert_idle(&semaphore, 2 * MANY);
     }
     // Behind a large request that blocks all of them.
     let semaphore = semaphore(MANY, Bypass::AtMost(0));
     let held = take(&semaphore, 1);
-    let large = Hand::waiting(&semaphore, MANY);
-    let small: Vec<_> = (1..MANY).map(|_| Hand::waiting(&semaphore, 1)).collect();
+    let large = PolledWait::waiting(&semaphore, MANY);
+    let small: Vec<_> = (1..MANY)
+        .map(|_| PolledWait::waiting(&semaphore, 1))
+        .collect();
     drop(large);
-    assert!(small.iter().all(|one| one.bell.rings() == 1));
+    assert!(small.iter().all(|one| one.wakes.count() == 1));
     drop((small, held));
     assert_idle(&semaphore, MANY);
 }
@@ -68,14 +74,14 @@ fn the_end_of_an_exclusive_lock_wakes_all_that_share() {
         let held = lock.lock(Mode::X).wait();
         let mut waiters = Vec::new();
         for _ in 0..MANY {
-            let bell = Arc::new(Bell::default());
-            let waker = Waker::from(bell.clone());
+            let wakes = Arc::new(WakeCounter::default());
+            let waker = Waker::from(wakes.clone());
             let mut wait = lock.lock(Mode::S);
             let polled = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());
-            waiters.push((bell, wait));
+            waiters.push((wakes, wait));
         }
         drop(held);
-        assert!(waiters.iter().all(|(bell, _)| bell.rings() == 1));
+        assert!(waiters.iter().all(|(wakes, _)| wakes.count() == 1));
     }
 }

@@ -72,7 +72,7 @@ fn a_large_one_is_exact_whoever_frees_it() {
 /// Waiting senders outrun the readers, which must wake them, also near the point where the queue
 /// starts and stops caching permits.
 #[test]
-fn a_large_one_is_never_exceeded_and_wakes_who_waits() {
+fn a_large_capacity_is_never_exceeded_and_wakes_who_waits() {
     const MOST: u64 = 2048;
     const EACH: u64 = 20_000;
     let capacity = Limit::AtMost(MOST as u32);

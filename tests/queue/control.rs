@@ -9,7 +9,7 @@ use conversant::keyed::Keyed;
 use conversant::limit::Limit;
 use conversant::queue::{Group, NoMore, NoTurn, Queue, Why};
 
-use crate::queue_support::{Bell, plain, poll, serve, take};
+use crate::queue_support::{WakeCounter, plain, poll, serve, take};
 
 const TOO_MUCH: u32 = Limit::MAX + 1;
 
@@ -54,11 +54,11 @@ fn a_group_is_paused_and_goes_on_by_name() {
     let why = |group| queue.try_receive_from(group).err();
     assert_eq!(why(one.group()), Some(NoTurn::Blocked(Why::Paused)));
     assert_eq!(serve(&queue), [2]);
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
     queue.group(one.group()).unwrap().set_limit(2).unwrap();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     drop(wait);
     assert_eq!(queue.snapshot().lanes[0].groups[0].limit, Limit::AtMost(2));
     let group = queue.group(one.group()).unwrap();
@@ -84,7 +84,7 @@ fn a_level_is_changed_by_name() {
 }
 
 #[test]
-fn the_failed_message_comes_out_and_the_others_go_on() {
+fn take_failed_removes_the_failed_message_only() {
     let queue = Queue::builder().attempts(2).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();
@@ -98,11 +98,11 @@ fn the_failed_message_comes_out_and_the_others_go_on() {
     assert_eq!(queue.take_failed(one.group()), Ok(None));
     assert_eq!(queue.poisoned().len(), 1);
     drop(look);
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
     assert_eq!(queue.take_failed(one.group()), Ok(Some(1)));
-    assert_eq!((bell.rings(), queue.poisoned()), (1, vec![]));
+    assert_eq!((wakes.count(), queue.poisoned()), (1, vec![]));
     drop(wait);
     assert_eq!(serve(&queue), [2, 3]);
     // The only message: the group is idle then.

@@ -7,7 +7,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Counts, Queue, Why};
 use conversant::wait::WaitCounts;
 
-use crate::queue_support::{Bell, Random, conversation, plain, poll, take};
+use crate::queue_support::{Random, WakeCounter, conversation, plain, poll, take};
 
 /// Every count agrees with what the snapshot shows.
 fn check(queue: &Queue<u32>) -> Counts {
@@ -89,8 +89,8 @@ fn sleepers_are_counted_where_they_sleep() {
     assert!(poll(&mut any, waker).is_pending() && poll(&mut by_name, waker).is_pending());
     one.send(1).unwrap();
     let (mut full, mut two) = (one.send_wait(2), one.send_wait(3));
-    let (_, bell) = Bell::new();
-    assert!(poll(&mut full, &bell).is_pending() && poll(&mut two, &bell).is_pending());
+    let (_, wakes) = WakeCounter::new();
+    assert!(poll(&mut full, &wakes).is_pending() && poll(&mut two, &wakes).is_pending());
     let counts = check(&queue);
     let sleeps = |waiting, notified| WaitCounts { waiting, notified };
     assert_eq!(

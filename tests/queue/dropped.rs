@@ -28,7 +28,7 @@ fn turn(queue: &Queue<u32>) -> Turn<'_, u32> {
 }
 
 #[test]
-fn each_way_to_drop_it_is_told_once() {
+fn each_way_to_drop_a_delivery_is_reported_once() {
     let (queue, dropped) = watched();
     let group = filled(&queue).group();
     drop(turn(&queue).next());

@@ -15,7 +15,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Queue, SendReason};
 use conversant::wait::Wait;
 
-use queue_support::{Bell, poll, serve, take};
+use queue_support::{WakeCounter, poll, serve, take};
 
 fn bounded<T: Send + 'static>(capacity: u32) -> (Queue<T>, Keyed<&'static str, T>) {
     let capacity = Limit::AtMost(capacity);
@@ -33,7 +33,7 @@ fn line<T>(queue: &Queue<T>) -> (usize, usize) {
 #[test]
 fn it_goes_to_the_group_that_its_key_has_by_then() {
     let (queue, orders) = bounded(1);
-    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| Bell::new()).unzip();
+    let (counters, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| WakeCounter::new()).unzip();
     orders.send("anna", 1).unwrap();
     let before = orders.group(&"anna");
     let mut anna = orders.send_wait("anna", 2);
@@ -42,13 +42,13 @@ fn it_goes_to_the_group_that_its_key_has_by_then() {
     assert!(poll(&mut bert, &wakers[1]).is_pending());
     assert_eq!(orders.len(), 1, "who waits has no group yet");
     assert_eq!(serve(&queue), [1]);
-    assert_eq!((bells[0].rings(), bells[1].rings()), (1, 0));
+    assert_eq!((counters[0].count(), counters[1].count()), (1, 0));
     assert!(orders.is_empty());
     assert!(matches!(poll(&mut anna, &wakers[0]), Poll::Ready(Ok(()))));
     assert_ne!(orders.group(&"anna"), before);
     assert!(poll(&mut bert, &wakers[1]).is_pending());
     assert_eq!(serve(&queue), [2]);
-    assert_eq!(bells[1].rings(), 1);
+    assert_eq!(counters[1].count(), 1);
     assert!(matches!(poll(&mut bert, &wakers[1]), Poll::Ready(Ok(()))));
     assert_eq!((serve(&queue), orders.is_empty()), (vec![3], true));
     orders.send_wait("anna", 4).wait().unwrap();
@@ -61,7 +61,7 @@ fn dropped_at_every_stage() {
     let (queue, orders) = bounded(1);
     let message = Arc::new(());
     let alive = || Arc::strong_count(&message) - 1;
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     drop(orders.send_wait("anna", message.clone()));
     orders.send("bert", Arc::default()).unwrap();
     let mut waiting = orders.send_wait("anna", message.clone());
@@ -70,13 +70,13 @@ fn dropped_at_every_stage() {
     assert!(poll(&mut told, &waker).is_pending());
     assert_eq!(line(&queue), (2, 0));
     drop(waiting);
-    assert_eq!((alive(), line(&queue), bell.rings()), (1, (1, 0), 0));
+    assert_eq!((alive(), line(&queue), wakes.count()), (1, (1, 0), 0));
     serve(&queue);
-    assert_eq!((line(&queue), bell.rings()), ((0, 1), 1));
+    assert_eq!((line(&queue), wakes.count()), ((0, 1), 1));
     let mut next = orders.send_wait("anna", message.clone());
     assert!(poll(&mut next, &waker).is_pending());
     assert!(told.into_message().is_some());
-    assert_eq!((line(&queue), bell.rings()), ((0, 1), 2));
+    assert_eq!((line(&queue), wakes.count()), ((0, 1), 2));
     assert!(matches!(poll(&mut next, &waker), Poll::Ready(Ok(()))));
     drop(next);
     assert_eq!((alive(), line(&queue)), (1, (0, 0)));
@@ -95,19 +95,19 @@ fn whatever_refuses_it_gives_the_message_back_and_leaves_no_key() {
     let delivery = take(&queue).unwrap();
     let own = orders.send_wait("bert", 2).wait().unwrap_err();
     assert_eq!((own.message, own.reason), (2, SendReason::OwnQueue));
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut down = orders.send_wait("anna", 3).in_tier(1);
     let mut closed = orders.send_wait("bert", 4);
     assert!(poll(&mut down, &waker).is_pending());
     assert!(poll(&mut closed, &waker).is_pending());
     delivery.complete();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     let Poll::Ready(Err(down)) = poll(&mut down, &waker) else {
         panic!("its tier goes down");
     };
     let reason = SendReason::TierGoesDown(TierGoesDown { last: 3, asked: 1 });
     assert_eq!((down.message, down.reason), (3, reason));
-    assert_eq!(bell.rings(), 2, "the room is the next one's");
+    assert_eq!(wakes.count(), 2, "the room is the next one's");
     queue.close();
     let Poll::Ready(Err(closed)) = poll(&mut closed, &waker) else {
         panic!("it is closed");
@@ -171,7 +171,7 @@ fn a_panicking_eq_loses_no_message_that_waits() {
         if each {
             orders = orders.capacity_each(9).unwrap();
         }
-        let ((bell, waker), one) = (Bell::new(), 1);
+        let ((wakes, waker), one) = (WakeCounter::new(), 1);
         let fails = |wait: &mut Wait<_>| {
             PANICS.set(true);
             let polled = catch_unwind(AssertUnwindSafe(|| poll(wait, &waker)));
@@ -190,14 +190,14 @@ fn a_panicking_eq_loses_no_message_that_waits() {
         assert!(poll(&mut given_up, &waker).is_pending());
         // Idle, but kept.
         assert_eq!(serve(&queue), [1]);
-        assert_eq!(bell.rings(), 1);
+        assert_eq!(wakes.count(), 1);
         if !each {
             fails(&mut wait);
             fails(&mut wait);
-            assert_eq!(bell.rings(), 1, "it has its room still");
+            assert_eq!(wakes.count(), 1, "it has its room still");
         }
         assert!(matches!(poll(&mut wait, &waker), Poll::Ready(Ok(()))));
-        assert_eq!((serve(&queue), bell.rings()), (vec![2], 2));
+        assert_eq!((serve(&queue), wakes.count()), (vec![2], 2));
         if !each {
             fails(&mut given_up);
         }

@@ -4,8 +4,8 @@
 
 mod anything;
 mod edges;
-mod meddling;
 mod panics;
+mod reentrancy;
 mod steps;
 
 use std::cell::RefCell;

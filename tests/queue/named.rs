@@ -9,7 +9,7 @@ use conversant::error::TimedOut;
 use conversant::queue::{NoMore, NoTurn, Turn};
 use conversant::wait::WaitCounts;
 
-use queue_support::{Bell, plain, poll, serve, take};
+use queue_support::{WakeCounter, plain, poll, serve, take};
 
 fn first(mut turn: Turn<&'static str>) -> &'static str {
     turn.next().unwrap().complete()
@@ -38,17 +38,17 @@ fn a_wait_has_a_deadline_and_leaves_nothing() {
 fn who_waits_by_name_goes_before_who_waits_for_any() {
     let (queue, lane) = plain();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
-    let (any_bell, any_waker) = Bell::new();
-    let (bell, waker) = Bell::new();
+    let (any_wakes, any_waker) = WakeCounter::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut any = queue.receive();
     assert!(poll(&mut any, &any_waker).is_pending());
     let mut named = queue.receive_from(one.group());
     assert!(poll(&mut named, &waker).is_pending());
     one.send("named").unwrap();
-    assert_eq!((any_bell.rings(), bell.rings()), (0, 1));
+    assert_eq!((any_wakes.count(), wakes.count()), (0, 1));
     assert!(take(&queue).is_none(), "kept for who was woken");
     two.send("any").unwrap();
-    assert_eq!((any_bell.rings(), bell.rings()), (1, 1));
+    assert_eq!((any_wakes.count(), wakes.count()), (1, 1));
     let Poll::Ready(Ok(turn)) = poll(&mut named, &waker) else {
         panic!("it was woken for this");
     };
@@ -63,16 +63,16 @@ fn named_receives_of_one_group_go_in_order() {
     let one = lane.conversation().unwrap();
     one.send_all(["1", "2"]).unwrap();
     let held = queue.try_receive().unwrap();
-    let (bells, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| Bell::new()).unzip();
+    let (counters, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| WakeCounter::new()).unzip();
     let mut waits: Vec<_> = (0..2).map(|_| queue.receive_from(one.group())).collect();
     for (wait, waker) in waits.iter_mut().zip(&wakers) {
         assert!(poll(wait, waker).is_pending());
     }
     first(held);
-    assert_eq!((bells[0].rings(), bells[1].rings()), (1, 0));
+    assert_eq!((counters[0].count(), counters[1].count()), (1, 0));
     // The woken wait gives up: the other one is woken, and has the message.
     drop(waits.remove(0));
-    assert_eq!(bells[1].rings(), 1);
+    assert_eq!(counters[1].count(), 1);
     let Poll::Ready(Ok(turn)) = poll(&mut waits[0], &wakers[1]) else {
         panic!("the wake-up was passed on");
     };
@@ -83,16 +83,16 @@ fn named_receives_of_one_group_go_in_order() {
 fn the_last_that_gives_up_gives_the_group_back_to_the_line() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut any = queue.receive();
     assert!(poll(&mut any, &waker).is_pending());
-    let (_, other) = Bell::new();
+    let (_, other) = WakeCounter::new();
     let mut named = queue.receive_from(one.group());
     assert!(poll(&mut named, &other).is_pending());
     one.send("m").unwrap();
-    assert_eq!(bell.rings(), 0);
+    assert_eq!(wakes.count(), 0);
     drop(named);
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     assert!(poll(&mut any, &waker).is_ready());
 }
 
@@ -100,19 +100,19 @@ fn the_last_that_gives_up_gives_the_group_back_to_the_line() {
 fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
     let (queue, lane) = plain::<&str>();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut of_one = queue.receive_from(one.group());
     let mut of_two = queue.receive_from(two.group());
     assert!(poll(&mut of_one, &waker).is_pending());
     assert!(poll(&mut of_two, &waker).is_pending());
     drop(one);
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     assert!(matches!(
         poll(&mut of_one, &waker),
         Poll::Ready(Err(NoTurn::Stale))
     ));
     queue.close();
-    assert_eq!(bell.rings(), 2);
+    assert_eq!(wakes.count(), 2);
     assert!(matches!(
         poll(&mut of_two, &waker),
         Poll::Ready(Err(NoTurn::Closed(NoMore::Drained)))
@@ -134,7 +134,7 @@ fn a_thread_waits_for_its_group() {
 fn a_wait_over_a_clone_keeps_the_queue() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    let (_, waker) = Bell::new();
+    let (_, waker) = WakeCounter::new();
     let (own, group) = (queue.clone(), one.group());
     let mut wait = Box::pin(async move {
         let turn = own.receive_from(group).await.map(Turn::into_owned);
@@ -157,7 +157,7 @@ fn a_wait_over_a_clone_keeps_the_queue() {
 fn dropped_at_every_stage() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let named = || {
         let named = queue.counts().named;
         (named.waiting, named.notified)
@@ -179,7 +179,7 @@ fn dropped_at_every_stage() {
     let mut told = queue.receive_from(one.group());
     assert!(poll(&mut told, &waker).is_pending());
     one.send("3").unwrap();
-    assert_eq!((named(), bell.rings()), ((0, 1), 1));
+    assert_eq!((named(), wakes.count()), ((0, 1), 1));
     drop(told);
     assert_eq!((named(), serve(&queue)), ((0, 0), vec!["3"]));
     let mut done = queue.receive_from(one.group());

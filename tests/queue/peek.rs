@@ -8,7 +8,7 @@ use std::task::{Wake, Waker};
 use conversant::limit::{Bypass, Limit};
 use conversant::queue::{NoMore, NoTurn, Peek, Queue, SendReason, Why};
 
-use queue_support::{Bell, Random, conversation, plain, poll, serve, take};
+use queue_support::{Random, WakeCounter, conversation, plain, poll, serve, take};
 
 fn refused<T>(peek: Result<Peek<T>, NoTurn>) -> NoTurn {
     peek.expect_err("refused")
@@ -21,7 +21,7 @@ fn the_message_is_seen_and_stays() {
     assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Empty);
     one.send_all(["1", "2"]).unwrap();
     take(&queue).unwrap().give_back();
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let peek = queue.try_peek(one.group()).unwrap();
     assert_eq!((*peek, peek.number(), peek.attempts()), ("1", 1, 1));
     assert_eq!(peek.group(), one.group());
@@ -44,9 +44,9 @@ fn the_message_is_seen_and_stays() {
     let mut receive = queue.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     one.send("3").unwrap();
-    assert_eq!(bell.rings(), 0);
+    assert_eq!(wakes.count(), 0);
     drop(peek);
-    assert_eq!(bell.rings(), 1, "the group is in line again");
+    assert_eq!(wakes.count(), 1, "the group is in line again");
     drop(receive);
     let delivery = take(&queue).unwrap();
     assert_eq!((*delivery, delivery.attempt()), ("1", 2));
@@ -118,7 +118,7 @@ fn it_keeps_its_tier() {
 }
 
 #[test]
-fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
+fn a_peeked_message_is_neither_drained_nor_shut_down() {
     let message = Arc::new(());
     let alive = || Arc::strong_count(&message) - 1;
     let (queue, lane) = plain();
@@ -148,7 +148,7 @@ fn it_is_not_drained_nor_shut_down_and_goes_with_the_queue() {
 }
 
 #[test]
-fn it_keeps_its_room_and_its_thread_does_not_wait_for_room() {
+fn a_peeked_message_keeps_its_permit_and_its_thread_is_a_holder() {
     let queue = Queue::builder().capacity(Limit::AtMost(1)).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();

@@ -1,4 +1,4 @@
-//! Failures that waits are told of; the other tests of failures are in
+//! Failures that waits report; the other tests of failures are in
 //! `queue_suite/poison.rs`.
 
 use crate::queue_support;
@@ -26,11 +26,11 @@ fn a_closed_queue_ends_waits_when_only_poisoned_messages_are_left() {
     let bad = lane.conversation().unwrap();
     bad.send_all(["1", "2"]).unwrap();
     take(&queue).unwrap().give_back();
-    let (bell, waker) = queue_support::Bell::new();
+    let (wakes, waker) = queue_support::WakeCounter::new();
     let mut wait = queue.receive();
     assert!(queue_support::poll(&mut wait, &waker).is_pending());
     queue.close();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     assert_eq!(wait.wait().err(), Some(NoMore::OnlyPoisoned));
     let many = queue.receive_many(2);
     assert_eq!(many.wait().err(), Some(NoMore::OnlyPoisoned));
@@ -47,15 +47,15 @@ fn the_end_of_a_back_off_wakes_a_receive() {
     let one = lane.conversation().unwrap();
     one.send("m").unwrap();
     take(&queue).unwrap().give_back();
-    let (bell, waker) = queue_support::Bell::new();
+    let (wakes, waker) = queue_support::WakeCounter::new();
     let mut wait = queue.receive();
     assert!(queue_support::poll(&mut wait, &waker).is_pending());
-    assert_eq!((queue.advance(SECOND), bell.rings()), (None, 1));
+    assert_eq!((queue.advance(SECOND), wakes.count()), (None, 1));
     assert!(queue_support::poll(&mut wait, &waker).is_ready());
 }
 
 #[test]
-fn each_poisoned_group_is_told_of_once() {
+fn each_poisoned_group_is_reported_once() {
     let queue = Queue::builder().attempts(1).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let all = [(); 4].map(|()| lane.conversation().unwrap());
@@ -63,9 +63,9 @@ fn each_poisoned_group_is_told_of_once() {
         all[n].send("m").unwrap();
         take(&queue).unwrap().give_back();
     };
-    let (bell, waker) = queue_support::Bell::new();
+    let (wakes, waker) = queue_support::WakeCounter::new();
     let mut waits = [(); 3].map(|()| queue.next_poisoned());
-    // One failure before any wait, and one group that goes on before its wait is told.
+    // One failure before any wait, and one group that is resumed before its wait reports it.
     fail(0);
     fail(1);
     assert!(queue.resume(all[1].group()).unwrap());
@@ -83,11 +83,11 @@ fn each_poisoned_group_is_told_of_once() {
         assert!(queue_support::poll(wait, &waker).is_pending());
     }
     fail(2);
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     // A woken wait that gives up passes the report on.
     let [_, woken, mut last] = waits;
     drop(woken);
-    assert_eq!(bell.rings(), 2);
+    assert_eq!(wakes.count(), 2);
     let second = queue_support::poll(&mut last, &waker);
     assert_eq!(told(second), all[2].group());
     // Poisoned again, the group is reported again.
@@ -106,13 +106,13 @@ fn a_wait_for_poison_ends_with_the_queue() {
     bad.send("m").unwrap();
     let held = take(&queue).unwrap();
     queue.close();
-    let (bell, waker) = queue_support::Bell::new();
+    let (wakes, waker) = queue_support::WakeCounter::new();
     let mut waits = [(); 2].map(|()| queue.next_poisoned());
     for wait in &mut waits {
         assert!(queue_support::poll(wait, &waker).is_pending());
     }
     held.give_back();
-    assert_eq!(bell.rings(), 2);
+    assert_eq!(wakes.count(), 2);
     assert!(matches!(
         queue_support::poll(&mut waits[1], &waker),
         Poll::Ready(Ok(_))

@@ -19,19 +19,19 @@ use conversant::limit::Limit;
 use conversant::queue::{Conversation, Lane, Queue, SendError, SendReason, Sending};
 use conversant::wait::{Wait, WaitCounts};
 
-use queue_support::{Bell, conversation, poll, serve, take};
+use queue_support::{WakeCounter, conversation, poll, serve, take};
 
-/// A waiting send, polled by hand, with its bell.
+/// A waiting send that the test polls, with its waker.
 struct Waiting<'a, O, M, S, E = SendError<M>> {
     wait: Wait<Sending<'a, O, M, Result<S, E>>>,
-    bell: Arc<Bell>,
+    wakes: Arc<WakeCounter>,
     waker: Waker,
 }
 
 impl<'a, O, M, S, E> Waiting<'a, O, M, S, E> {
     fn of(wait: Wait<Sending<'a, O, M, Result<S, E>>>) -> Self {
-        let (bell, waker) = Bell::new();
-        let mut waiting = Self { wait, bell, waker };
+        let (wakes, waker) = WakeCounter::new();
+        let mut waiting = Self { wait, wakes, waker };
         assert!(waiting.poll().is_pending());
         waiting
     }
@@ -67,8 +67,8 @@ fn all<T>(conversation: &Conversation<T>, messages: impl IntoIterator<Item = T>)
     Waiting::of(conversation.send_all_wait(messages))
 }
 
-fn rings<O, M, S, E, const N: usize>(waiting: [&Waiting<'_, O, M, S, E>; N]) -> [usize; N] {
-    waiting.map(|w| w.bell.rings())
+fn wake_counts<O, M, S, E, const N: usize>(waiting: [&Waiting<'_, O, M, S, E>; N]) -> [usize; N] {
+    waiting.map(|w| w.wakes.count())
 }
 
 /// A queue with this capacity, filled by a group without a limit.

@@ -10,7 +10,7 @@ use std::task::Poll;
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Queue, SendError, SendReason};
 
-use queue_support::{Bell, Random, poll, serve, take};
+use queue_support::{Random, WakeCounter, poll, serve, take};
 
 fn queue_of<T>(capacity: Limit, conversations: usize) -> (Queue<T>, Vec<Conversation<T>>) {
     let queue = Queue::builder().capacity(capacity).build().unwrap();
@@ -96,13 +96,13 @@ fn in_the_tier_of_its_group() {
 fn an_iterator_panics() {
     for at in 0..40 {
         let (queue, all) = queue_of(Limit::Unlimited, 1);
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut wait = queue.receive();
         assert!(poll(&mut wait, &waker).is_pending());
         let messages = (0..40).inspect(|&n| assert_ne!(n, at, "no more"));
         let sending = || queue.send_many(messages.map(|n| (&all[0], n)));
         assert!(catch_unwind(AssertUnwindSafe(sending)).is_err());
-        assert_eq!(bell.rings(), usize::from(at >= 16));
+        assert_eq!(wakes.count(), usize::from(at >= 16));
         drop(wait);
         assert_eq!(serve(&queue), (0..at / 16 * 16).collect::<Vec<_>>());
     }
@@ -113,11 +113,11 @@ fn an_iterator_panics() {
 fn it_wakes_though_a_later_one_is_refused() {
     for capacity in 1..16 {
         let (queue, all) = queue_of(Limit::AtMost(capacity), 1);
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut wait = queue.receive();
         assert!(poll(&mut wait, &waker).is_pending());
         let messages = (0..40).map(|n| {
-            assert_eq!(bell.rings(), usize::from(n >= 16));
+            assert_eq!(wakes.count(), usize::from(n >= 16));
             (&all[0], n)
         });
         let (rest, _) = back(queue.send_many(messages));
@@ -148,7 +148,7 @@ fn not_on_conversations_of_others() {
 #[test]
 fn it_wakes_as_many_as_can_begin() {
     let (queue, all) = queue_of(Limit::Unlimited, 2);
-    let (bells, wakers): (Vec<_>, Vec<_>) = (0..3).map(|_| Bell::new()).unzip();
+    let (counters, wakers): (Vec<_>, Vec<_>) = (0..3).map(|_| WakeCounter::new()).unzip();
     let mut waits = [(); 3].map(|()| queue.receive());
     for (wait, waker) in waits.iter_mut().zip(&wakers) {
         assert!(poll(wait, waker).is_pending());
@@ -156,8 +156,8 @@ fn it_wakes_as_many_as_can_begin() {
     queue
         .send_many([(&all[0], 1), (&all[1], 2), (&all[0], 3)])
         .unwrap();
-    let rings: Vec<_> = bells.iter().map(|bell| bell.rings()).collect();
-    assert_eq!(rings, [1, 1, 0]);
+    let count: Vec<_> = counters.iter().map(|wakes| wakes.count()).collect();
+    assert_eq!(count, [1, 1, 0]);
     let turns = waits.iter_mut().zip(&wakers);
     let turns: Vec<_> = turns.map(|(wait, waker)| poll(wait, waker)).collect();
     let begun = turns.iter().map(|t| matches!(t, Poll::Ready(Ok(_))));

@@ -7,7 +7,7 @@ use conversant::queue::{Queue, SendReason, Turn};
 use futures_util::stream::FusedStream;
 use futures_util::{SinkExt, StreamExt};
 
-use super::queue_support::{Bell, plain, poll};
+use super::queue_support::{WakeCounter, plain, poll};
 
 /// The first message of a turn, completed.
 fn first(turn: Poll<Option<Turn<'_, u8>>>) -> Option<u8> {
@@ -21,12 +21,12 @@ fn first(turn: Poll<Option<Turn<'_, u8>>>) -> Option<u8> {
 fn a_stream_gives_turns_until_nothing_can_come() {
     let (queue, lane) = plain();
     let [anna, bert] = [(); 2].map(|()| lane.conversation().unwrap());
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let cx = &mut Context::from_waker(&waker);
     let mut turns = queue.turns();
     assert!(turns.poll_next_unpin(cx).is_pending());
     anna.send(1).unwrap();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     bert.send(2).unwrap();
     queue.close();
     assert_eq!(first(turns.poll_next_unpin(cx)), Some(1));
@@ -43,16 +43,16 @@ fn a_stream_gives_turns_until_nothing_can_come() {
 fn a_dropped_stream_passes_its_wake_up_on() {
     let (queue, lane) = plain();
     let anna = lane.conversation().unwrap();
-    let ((first, one), (second, two)) = (Bell::new(), Bell::new());
+    let ((first, one), (second, two)) = (WakeCounter::new(), WakeCounter::new());
     let mut turns = queue.turns();
     let cx = &mut Context::from_waker(&one);
     assert!(turns.poll_next_unpin(cx).is_pending());
     let mut receive = queue.receive();
     assert!(poll(&mut receive, &two).is_pending());
     anna.send(1).unwrap();
-    assert_eq!((first.rings(), second.rings()), (1, 0));
+    assert_eq!((first.count(), second.count()), (1, 0));
     drop(turns);
-    assert_eq!((first.rings(), second.rings()), (1, 1));
+    assert_eq!((first.count(), second.count()), (1, 1));
     assert!(poll(&mut receive, &two).is_ready());
 }
 
@@ -61,7 +61,7 @@ fn a_sink_is_ready_when_it_has_room() {
     let queue = Queue::builder().capacity(1).build().unwrap();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let anna = lane.conversation().unwrap();
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let cx = &mut Context::from_waker(&waker);
     let mut sink = anna.sink();
     assert_eq!(sink.poll_ready_unpin(cx), Poll::Ready(Ok(())));
@@ -77,7 +77,7 @@ fn a_sink_is_ready_when_it_has_room() {
     );
     assert!(sink.poll_ready_unpin(cx).is_pending(), "asked anew");
     assert_eq!(queue.try_receive().unwrap().next().unwrap().complete(), 1);
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     assert_eq!(sink.poll_ready_unpin(cx), Poll::Ready(Ok(())));
     drop(sink);
     anna.send(3).unwrap();
@@ -88,7 +88,7 @@ fn a_sink_is_ready_when_it_has_room() {
 fn a_sink_of_a_closed_queue_gives_the_message_back() {
     let (queue, lane) = plain();
     let anna = lane.conversation().unwrap();
-    let (_, waker) = Bell::new();
+    let (_, waker) = WakeCounter::new();
     let cx = &mut Context::from_waker(&waker);
     let mut sink = anna.sink();
     assert_eq!(sink.poll_ready_unpin(cx), Poll::Ready(Ok(())));

@@ -16,7 +16,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Conversation, NoMore, Queue, Turn};
 use conversant::wait::WaitCounts;
 
-use queue_support::{Bell, conversation, plain, poll, serve, take, turn};
+use queue_support::{WakeCounter, conversation, plain, poll, serve, take, turn};
 
 /// Runs tasks one after the other whenever they are woken, until all are done or all sleep.
 struct Executor<'a> {
@@ -61,21 +61,21 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// A waiting receive, its bell and its waker.
+/// A waiting receive, its waker, and how often that was woken.
 struct Waiting<'a> {
     receive: Pin<Box<dyn Future<Output = Result<Turn<'a, u8>, NoMore>> + 'a>>,
-    bell: Arc<Bell>,
+    wakes: Arc<WakeCounter>,
     waker: Waker,
 }
 
 impl<'a> Waiting<'a> {
     fn new(queue: &'a Queue<u8>) -> Self {
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut receive: Pin<Box<dyn Future<Output = _>>> = Box::pin(queue.receive());
         assert!(poll(&mut receive, &waker).is_pending());
         Self {
             receive,
-            bell,
+            wakes,
             waker,
         }
     }
@@ -97,8 +97,8 @@ fn receives(queue: &Queue<u8>) -> (usize, usize) {
     (waiting, notified)
 }
 
-fn rings(waiting: &[Waiting<'_>]) -> Vec<usize> {
-    waiting.iter().map(|w| w.bell.rings()).collect()
+fn wake_counts(waiting: &[Waiting<'_>]) -> Vec<usize> {
+    waiting.iter().map(|w| w.wakes.count()).collect()
 }
 
 fn conversations<const N: usize>(queue: &Queue<u8>) -> [Conversation<u8>; N] {

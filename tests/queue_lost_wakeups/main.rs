@@ -8,9 +8,9 @@
 //! many rounds with polled waits. It is a binary of its own, because the count of wake-ups belongs
 //! to the process.
 
-mod line;
 #[path = "../support/queue_support/mod.rs"]
 mod queue_support;
+mod receives;
 mod rounds;
 
 use std::time::Instant;
@@ -55,25 +55,25 @@ fn threads(readers: usize, sleeps: u64) -> (usize, u64) {
     while wakeups() - before < sleeps {
         // In every third queue the next event comes as soon as the last turn is served, while the
         // readers are on their way back into the queue.
-        let in_line = random.below(3) > 0;
-        let born = wakeups();
-        let mut life = Life::new(readers, in_line, random.below(usize::MAX) as u64);
+        let all_queued = random.below(3) > 0;
+        let before_life = wakeups();
+        let mut life = Life::new(readers, all_queued, random.below(usize::MAX) as u64);
         for _ in 0..LIFE {
             life.round();
         }
         rounds += LIFE;
         let most = life.end();
-        // One wake-up for each turn, and one for each reader that is told of the close.
-        let woken = wakeups() - born;
+        // One wake-up for each turn, and one for each reader that the close wakes.
+        let woken = wakeups() - before_life;
         assert!(
-            !in_line || woken <= most,
+            !all_queued || woken <= most,
             "{woken} woken, {most} had reason"
         );
     }
     (rounds, wakeups() - before)
 }
 
-/// On one thread, every receive polled by hand.
+/// On one thread, which polls every receive.
 fn polled(waits: usize, least: u64) -> usize {
     let mut random = Random(waits as u64);
     let mut rounds = 0;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Group, Lane, Queue};
 
-use crate::line::{Message, ReadyQueue};
-use crate::queue_support::{Bell, Random, poll};
+use crate::queue_support::{Random, WakeCounter, poll};
+use crate::receives::{Message, Receives};
 
 use Message::{Complete, Fail, Hold};
 
@@ -18,9 +18,9 @@ const PAUSED: Limit = Limit::AtMost(0);
 /// can be paused are.
 pub(crate) struct Life {
     queue: &'static Queue<Message>,
-    line: ReadyQueue,
+    receives: Receives,
     random: Random,
-    in_line: bool,
+    all_queued: bool,
     /// How many polled waits are sometimes queued.
     waits: usize,
     backs_off: bool,
@@ -33,8 +33,8 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// With threads; if `in_line`, each round begins when all are queued.
-    pub(crate) fn new(threads: usize, in_line: bool, seed: u64) -> Self {
+    /// With threads; if `all_queued`, each round begins when all are queued.
+    pub(crate) fn new(threads: usize, all_queued: bool, seed: u64) -> Self {
         let mut random = Random(seed);
         let backs_off = random.below(2) == 0;
         let builder = Queue::builder();
@@ -49,7 +49,7 @@ impl Life {
         let tiers = queue.lane(1, Limit::Unlimited).unwrap();
         let paused = lane.group(PAUSED, 100).unwrap();
         Self {
-            line: ReadyQueue::new(queue, threads),
+            receives: Receives::new(queue, threads),
             plain: (0..4).map(|_| lane.conversation().unwrap()).collect(),
             paused: (paused.conversation().map(|own| (paused, own))).unwrap(),
             capped: (capped.conversation().map(|own| (capped, own))).unwrap(),
@@ -58,13 +58,13 @@ impl Life {
             now: Duration::ZERO,
             queue,
             random,
-            in_line,
+            all_queued,
             waits: 1,
             backs_off,
         }
     }
 
-    /// Without threads, with `waits` waits that are polled by hand.
+    /// Without threads, with `waits` waits that the test polls.
     pub(crate) fn polled(waits: usize, seed: u64) -> Self {
         let mut life = Self::new(0, true, seed);
         life.waits = waits;
@@ -82,7 +82,7 @@ impl Life {
             8 => self.completion(),
             9 => self.failure_is_over(),
             10 => self.tier_opens(),
-            11 => self.look_ends(),
+            11 => self.peek_ends(),
             _ => self.named_gives_up(),
         }
     }
@@ -107,13 +107,13 @@ impl Life {
                 self.served(1);
             }
         }
-        let had_reason = self.line.served() + self.line.threads() as u64;
-        self.line.end();
+        let had_reason = self.receives.served() + self.receives.threads() as u64;
+        self.receives.end();
         had_reason
     }
 
     fn close(&mut self) {
-        self.line.closed = true;
+        self.receives.closed = true;
         self.queue.close();
     }
 
@@ -206,13 +206,13 @@ impl Life {
         self.served(1);
     }
 
-    fn look_ends(&mut self) {
+    fn peek_ends(&mut self) {
         let (group, conversation) = &self.paused;
         conversation.send(Complete).unwrap();
-        let look = self.queue.try_peek(group.id()).unwrap();
+        let peek = self.queue.try_peek(group.id()).unwrap();
         group.set_limit(Limit::SERIAL).unwrap();
         self.ready();
-        drop(look);
+        drop(peek);
         self.served(1);
         self.paused.0.set_limit(PAUSED).unwrap();
     }
@@ -220,11 +220,11 @@ impl Life {
     /// A wait by name is notified of its message, and does not take it.
     fn named_gives_up(&mut self) {
         let at = self.random.below(4);
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut named = self.queue.receive_from(self.plain[at].group());
         assert!(matches!(poll(&mut named, &waker), Poll::Pending));
         self.send(at, Complete);
-        assert_eq!(bell.rings(), 1);
+        assert_eq!(wakes.count(), 1);
         self.ready();
         drop(named);
         self.served(1);
@@ -235,27 +235,27 @@ impl Life {
     }
 
     fn complete_held(&self) {
-        let held = self.line.tally.held.lock().unwrap().take();
+        let held = self.receives.tally.held.lock().unwrap().take();
         held.expect("it was received").complete();
     }
 
     /// All receives are queued, or are about to be.
     fn ready(&mut self) {
-        if self.line.threads() == 0 || self.random.below(4) == 0 {
-            while self.line.polled() < self.waits {
-                self.line.stand();
+        if self.receives.threads() == 0 || self.random.below(4) == 0 {
+            while self.receives.polled() < self.waits {
+                self.receives.queue_one();
             }
         }
-        if self.in_line {
-            self.line.wait_for_all();
+        if self.all_queued {
+            self.receives.wait_for_all();
         }
         // From those that still spin to those that sleep.
-        if self.line.threads() > 0 {
+        if self.receives.threads() > 0 {
             (0..self.random.below(400)).for_each(|_| spin_loop());
         }
     }
 
     fn served(&mut self, turns: u64) {
-        self.line.expect(turns, &mut self.random);
+        self.receives.expect(turns, &mut self.random);
     }
 }

@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, RwLock};
 use conversant::limit::{Bypass, Limit};
 use conversant::queue::{Builder, Conversation, Group, Lane, Queue};
 
-use super::ledger::{Ledger, Message, Room};
+use super::ledger::{GroupUnits, Ledger, Message};
 use super::queue_support::Random;
 
 const GROUPS: usize = 8;
 const CONVERSATIONS: usize = 16;
 
-pub(crate) struct Talk {
+pub(crate) struct Tracked {
     pub(crate) conversation: Arc<Conversation<Message>>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) room: Arc<Room>,
+    pub(crate) units: Arc<GroupUnits>,
 }
 
 pub(crate) struct Epoch {
     pub(crate) queue: Queue<Message>,
     pub(crate) bounded: bool,
     pub(crate) lanes: [(Limit, Lane<Message>); 3],
-    pub(crate) groups: Vec<(Limit, Group<Message>, Arc<Room>)>,
-    talks: Vec<RwLock<Arc<Talk>>>,
+    pub(crate) groups: Vec<(Limit, Group<Message>, Arc<GroupUnits>)>,
+    all_tracked: Vec<RwLock<Arc<Tracked>>>,
     ledgers: Mutex<Vec<Arc<Ledger>>>,
 }
 
@@ -59,32 +59,34 @@ impl Epoch {
                     n => Limit::AtMost(n),
                 };
                 let group = lanes[n % 3].1.group(limit, 98 + n as u8 % 4).unwrap();
-                (limit, group, Room::new(most))
+                (limit, group, GroupUnits::new(most))
             })
             .collect();
-        let talks = (0..CONVERSATIONS).map(|n| {
-            let (_, group, room) = &groups[n % GROUPS];
-            RwLock::new(Arc::new(Talk {
+        let all_tracked = (0..CONVERSATIONS).map(|n| {
+            let (_, group, units) = &groups[n % GROUPS];
+            RwLock::new(Arc::new(Tracked {
                 conversation: Arc::new(group.conversation().unwrap()),
                 ledger: Arc::default(),
-                room: room.clone(),
+                units: units.clone(),
             }))
         });
-        let talks: Vec<_> = talks.collect();
-        let ledgers = talks.iter().map(|talk| talk.read().unwrap().ledger.clone());
+        let all_tracked: Vec<_> = all_tracked.collect();
+        let ledgers = all_tracked
+            .iter()
+            .map(|tracked| tracked.read().unwrap().ledger.clone());
         let ledgers = Mutex::new(ledgers.collect());
         Self {
             queue,
             bounded,
             lanes,
             groups,
-            talks,
+            all_tracked,
             ledgers,
         }
     }
 
-    pub(crate) fn talk(&self, random: &mut Random) -> Arc<Talk> {
-        self.talks[random.below(CONVERSATIONS)]
+    pub(crate) fn tracked(&self, random: &mut Random) -> Arc<Tracked> {
+        self.all_tracked[random.below(CONVERSATIONS)]
             .read()
             .unwrap()
             .clone()
@@ -93,25 +95,25 @@ impl Epoch {
     /// Ends a conversation that is not in use any more, and begins another one: in a group of its
     /// own, or in one of the groups that stay.
     pub(crate) fn replace(&self, random: &mut Random) {
-        let slot = &self.talks[random.below(CONVERSATIONS)];
-        let (conversation, room) = if random.below(2) == 0 {
+        let slot = &self.all_tracked[random.below(CONVERSATIONS)];
+        let (conversation, units) = if random.below(2) == 0 {
             let (_, lane) = &self.lanes[random.below(3)];
-            (lane.conversation(), Room::new(1))
+            (lane.conversation(), GroupUnits::new(1))
         } else {
-            let (_, group, room) = &self.groups[random.below(GROUPS)];
-            (group.conversation(), room.clone())
+            let (_, group, units) = &self.groups[random.below(GROUPS)];
+            (group.conversation(), units.clone())
         };
         let Ok(conversation) = conversation else {
             return;
         };
         let ledger = Arc::<Ledger>::default();
         self.ledgers.lock().unwrap().push(ledger.clone());
-        let talk = Arc::new(Talk {
+        let tracked = Arc::new(Tracked {
             conversation: Arc::new(conversation),
             ledger,
-            room,
+            units,
         });
-        *slot.write().unwrap() = talk;
+        *slot.write().unwrap() = tracked;
     }
 
     /// When it is not in use any more: nothing is lost, nothing is left.
@@ -130,8 +132,8 @@ impl Epoch {
             (0, 0)
         );
         let ledgers = self.ledgers.into_inner().unwrap();
-        ledgers.iter().for_each(|ledger| ledger.check_settled());
-        drop((self.talks, self.groups, self.lanes));
+        ledgers.iter().for_each(|ledger| ledger.check_finished());
+        drop((self.all_tracked, self.groups, self.lanes));
         assert!(self.queue.snapshot().lanes.is_empty());
     }
 }

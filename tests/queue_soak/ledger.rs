@@ -1,4 +1,4 @@
-//! The fate of each message: received in the order in which its sender sent it into its
+//! A record of each message: received in the order in which its sender sent it into its
 //! conversation, and completed once.
 
 use std::collections::BTreeSet;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 use super::THREADS;
 
 /// The units of one group.
-pub(crate) struct Room {
+pub(crate) struct GroupUnits {
     /// The largest limit that it ever has.
     limit: u32,
-    in_hand: AtomicU32,
+    in_flight: AtomicU32,
     held: AtomicBool,
 }
 
-impl Room {
+impl GroupUnits {
     pub(crate) fn new(limit: u32) -> Arc<Self> {
         Arc::new(Self {
             limit,
-            in_hand: AtomicU32::new(0),
+            in_flight: AtomicU32::new(0),
             held: AtomicBool::new(false),
         })
     }
@@ -28,7 +28,7 @@ impl Room {
         assert!(!self.held.swap(true, SeqCst), "two turns of one group");
     }
 
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release(&self) {
         self.held.store(false, SeqCst);
     }
 }
@@ -54,7 +54,7 @@ struct Track {
 
 impl Ledger {
     /// Every message is completed, refused or taken out.
-    pub(crate) fn check_settled(&self) {
+    pub(crate) fn check_finished(&self) {
         for track in &self.tracks {
             let track = track.lock().unwrap();
             assert!(track.open.is_empty(), "lost: {:?}", track.open);
@@ -67,20 +67,20 @@ impl Ledger {
 #[derive(Clone)]
 pub(crate) struct Message {
     ledger: Arc<Ledger>,
-    pub(crate) room: Arc<Room>,
+    pub(crate) units: Arc<GroupUnits>,
     sender: usize,
     number: u32,
 }
 
 impl Message {
-    pub(crate) fn new(ledger: &Arc<Ledger>, room: &Arc<Room>, sender: usize) -> Self {
+    pub(crate) fn new(ledger: &Arc<Ledger>, units: &Arc<GroupUnits>, sender: usize) -> Self {
         let mut track = ledger.tracks[sender].lock().unwrap();
         let number = track.next;
         track.next += 1;
         track.open.insert(number);
         Self {
             ledger: ledger.clone(),
-            room: room.clone(),
+            units: units.clone(),
             sender,
             number,
         }
@@ -88,12 +88,12 @@ impl Message {
 
     /// In flight from now on; called while the turn is held.
     pub(crate) fn received(&self) {
-        let others = self.room.in_hand.fetch_add(1, SeqCst);
-        assert!(others < self.room.limit, "above the group's limit");
+        let others = self.units.in_flight.fetch_add(1, SeqCst);
+        assert!(others < self.units.limit, "above the group's limit");
         self.comes_in_order();
     }
 
-    /// In flight behind another message, with which it was lent as one.
+    /// In flight behind another message, in one batch.
     pub(crate) fn comes_in_order(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.contains(&self.number), "received when done");
@@ -116,13 +116,13 @@ impl Message {
         assert!(track.open.contains(&self.number), "waits when done");
     }
 
-    /// Not in flight any more; called before the queue is told.
+    /// Not in flight any more; called before `complete` or `give_back`.
     pub(crate) fn leaves(&self) {
-        self.room.in_hand.fetch_sub(1, SeqCst);
+        self.units.in_flight.fetch_sub(1, SeqCst);
     }
 
     /// Completed, refused or taken out; once only.
-    pub(crate) fn settled(&self) {
+    pub(crate) fn finished(&self) {
         let mut track = self.ledger.tracks[self.sender].lock().unwrap();
         assert!(track.open.remove(&self.number), "twice: {}", self.number);
         track.seen.remove(&self.number);

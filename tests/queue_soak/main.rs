@@ -8,7 +8,7 @@
 #[path = "../support/counting_heap/mod.rs"]
 mod counting_heap;
 mod epoch;
-mod hands;
+mod held;
 mod ledger;
 #[path = "../support/queue_support/mod.rs"]
 mod queue_support;
@@ -27,7 +27,7 @@ const OPERATIONS: usize = 10_000;
 /// Rounds in about a second.
 const ROUNDS: usize = 1;
 
-/// The allowed difference after a round: what is kept must not grow.
+/// The allowed difference after a round: kept memory must not grow.
 const SLACK: isize = 64 * 1024;
 
 /// Runs a round; returns how many queues there were.

@@ -12,7 +12,7 @@ use conversant::queue::{Batch, Queue, SendReason, Turn};
 
 use super::THREADS;
 use super::epoch::{CAPACITY, Epoch};
-use super::hands::{InHand, send};
+use super::held::{InFlight, send};
 use super::ledger::Message;
 use super::queue_support::Random;
 
@@ -47,9 +47,9 @@ impl World {
 }
 
 /// Whether a wait was woken.
-struct Rung(AtomicBool);
+struct Woken(AtomicBool);
 
-impl Wake for Rung {
+impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.store(true, SeqCst);
     }
@@ -57,7 +57,7 @@ impl Wake for Rung {
 
 struct Waiting {
     what: Pin<Box<dyn Future<Output = Vec<Turn<'static, Message>>>>>,
-    rung: Arc<Rung>,
+    woken: Arc<Woken>,
 }
 
 pub(crate) struct Worker<'a> {
@@ -89,16 +89,16 @@ impl<'a> Worker<'a> {
         match self.random.below(100) {
             0..27 => self.send(&epoch),
             27..35 => {
-                let talk = epoch.talk(&mut self.random);
-                let message = Message::new(&talk.ledger, &talk.room, THREADS + self.number);
-                self.wait(send(talk, message));
+                let tracked = epoch.tracked(&mut self.random);
+                let message = Message::new(&tracked.ledger, &tracked.units, THREADS + self.number);
+                self.wait(send(tracked, message));
             }
             35..40 => self.send_all(&epoch),
             40..45 => {
-                let talk = epoch.talk(&mut self.random);
+                let tracked = epoch.tracked(&mut self.random);
                 let level = self.random.below(256) as u8;
                 // The group is stale if it has just ended.
-                _ = epoch.queue.bump(talk.conversation.group(), level);
+                _ = epoch.queue.bump(tracked.conversation.group(), level);
             }
             45..57 => {
                 if let Ok(turn) = epoch.queue.try_receive() {
@@ -124,21 +124,21 @@ impl<'a> Worker<'a> {
                 });
             }
             73..79 => {
-                let group = epoch.talk(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group();
                 self.wait(async move {
                     let turn = epoch.queue.receive_from(group).await;
                     turn.into_iter().map(Turn::into_owned).collect()
                 });
             }
             79..83 => {
-                let group = epoch.talk(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group();
                 if let Ok(turn) = epoch.queue.try_receive_from(group) {
                     self.serve(turn);
                 }
             }
-            83..88 => self.disturb(&epoch),
+            83..88 => self.change_setting(&epoch),
             88..92 => epoch.replace(&mut self.random),
-            92..94 => self.cure(&epoch.queue),
+            92..94 => self.resume_or_drain(&epoch.queue),
             94..96 => {
                 let at = self.random.below(WAITS);
                 if at < self.waiting.len() {
@@ -150,7 +150,7 @@ impl<'a> Worker<'a> {
                 // In flight counts units: SEMANTICS 2, "A turn is the exclusive right". A turn may
                 // have a unit and no message.
                 assert!(!epoch.bounded || snapshot.waiting <= u64::from(CAPACITY));
-                let group = epoch.talk(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group();
                 if let Ok(first) = epoch.queue.try_peek(group) {
                     first.check_open();
                 }
@@ -166,41 +166,41 @@ impl<'a> Worker<'a> {
     }
 
     fn send(&mut self, epoch: &Epoch) {
-        let talk = epoch.talk(&mut self.random);
-        let message = Message::new(&talk.ledger, &talk.room, self.number);
-        if let Err(refused) = talk.conversation.send(message) {
+        let tracked = epoch.tracked(&mut self.random);
+        let message = Message::new(&tracked.ledger, &tracked.units, self.number);
+        if let Err(refused) = tracked.conversation.send(message) {
             assert!(!matches!(refused.reason, SendReason::TierGoesDown(_)));
-            refused.message.settled();
+            refused.message.finished();
         }
     }
 
     fn send_all(&mut self, epoch: &Epoch) {
-        let talk = epoch.talk(&mut self.random);
-        let messages = [(); 3].map(|()| Message::new(&talk.ledger, &talk.room, self.number));
-        if let Err(refused) = talk.conversation.send_all(messages) {
+        let tracked = epoch.tracked(&mut self.random);
+        let messages = [(); 3].map(|()| Message::new(&tracked.ledger, &tracked.units, self.number));
+        if let Err(refused) = tracked.conversation.send_all(messages) {
             assert_eq!(refused.message.len(), 3);
-            refused.message.iter().for_each(Message::settled);
+            refused.message.iter().for_each(Message::finished);
         }
     }
 
     /// Begins to wait; the result is served when the wait is woken.
     fn wait(&mut self, what: impl Future<Output = Vec<Turn<'static, Message>>> + 'static) {
         if self.waiting.len() < WAITS {
-            let rung = Arc::new(Rung(AtomicBool::new(true)));
+            let woken = Arc::new(Woken(AtomicBool::new(true)));
             let what = Box::pin(what);
-            self.waiting.push(Waiting { what, rung });
+            self.waiting.push(Waiting { what, woken });
         }
     }
 
     fn poll(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
-            let Waiting { what, rung } = &mut self.waiting[at];
-            if !rung.0.swap(false, SeqCst) {
+            let Waiting { what, woken } = &mut self.waiting[at];
+            if !woken.0.swap(false, SeqCst) {
                 at += 1;
                 continue;
             }
-            let waker = Waker::from(rung.clone());
+            let waker = Waker::from(woken.clone());
             match what.as_mut().poll(&mut Context::from_waker(&waker)) {
                 Poll::Pending => at += 1,
                 Poll::Ready(turns) => {
@@ -225,20 +225,20 @@ impl<'a> Worker<'a> {
         if self.random.below(16) == 0 {
             return;
         }
-        let mut room = None;
+        let mut units = None;
         loop {
             let Some(delivery) = turn.next() else {
                 break;
             };
-            if room.is_none() {
-                delivery.room.hold();
-                room = Some(delivery.room.clone());
+            if units.is_none() {
+                delivery.units.hold();
+                units = Some(delivery.units.clone());
             }
             delivery.received();
             match self.random.below(8) {
                 0 | 1 => {
                     let detached = delivery.detach();
-                    room.iter().for_each(|room| room.let_go());
+                    units.iter().for_each(|units| units.release());
                     drop(turn);
                     return self.handle(detached);
                 }
@@ -254,10 +254,10 @@ impl<'a> Worker<'a> {
                 self.handle_batch(batch);
             }
         }
-        room.iter().for_each(|room| room.let_go());
+        units.iter().for_each(|units| units.release());
     }
 
-    fn handle(&mut self, delivery: impl InHand) {
+    fn handle(&mut self, delivery: impl InFlight) {
         if self.random.below(4) == 0 {
             thread::yield_now();
         }
@@ -273,7 +273,7 @@ impl<'a> Worker<'a> {
                 assert!(catch_unwind(handler).is_err());
             }
             _ => {
-                delivery.settled();
+                delivery.finished();
                 delivery.complete();
             }
         }
@@ -287,12 +287,12 @@ impl<'a> Worker<'a> {
         messages.for_each(Message::comes_in_order);
         first.leaves();
         let done = self.random.below(4);
-        batch.iter().take(done).for_each(Message::settled);
+        batch.iter().take(done).for_each(Message::finished);
         assert!(batch.complete_up_to(done).len() <= done);
     }
 
     /// Changes a setting, and undoes changes that would keep work waiting.
-    fn disturb(&mut self, epoch: &Epoch) {
+    fn change_setting(&mut self, epoch: &Epoch) {
         let (limit, group, _) = &epoch.groups[self.random.below(epoch.groups.len())];
         match self.random.below(4) {
             0 => group.set_level(self.random.below(256) as u8),
@@ -312,12 +312,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Resumes a poisoned group, or drains it.
-    fn cure(&mut self, queue: &Queue<Message>) {
+    fn resume_or_drain(&mut self, queue: &Queue<Message>) {
         if let Some(poisoned) = queue.poisoned().first() {
             if self.random.below(3) > 0 {
                 _ = queue.resume(poisoned.group);
             } else if let Ok(messages) = queue.drain(poisoned.group) {
-                messages.iter().for_each(Message::settled);
+                messages.iter().for_each(Message::finished);
             }
         }
     }
@@ -331,14 +331,14 @@ impl<'a> Worker<'a> {
         let old = std::mem::replace(&mut *self.world.now.write().unwrap(), new);
         match self.random.below(2) {
             0 => old.queue.close(),
-            _ => old.queue.shutdown().iter().for_each(Message::settled),
+            _ => old.queue.shutdown().iter().for_each(Message::finished),
         }
         loop {
             while let Ok(turn) = old.queue.receive().wait() {
                 self.serve(turn);
             }
             // The messages that wait in poisoned groups.
-            old.queue.shutdown().iter().for_each(Message::settled);
+            old.queue.shutdown().iter().for_each(Message::finished);
             let left = old.queue.snapshot();
             if (left.waiting, left.in_flight) == (0, 0) {
                 break;

@@ -1,7 +1,7 @@
 //! Actors that do random things to one product. Each is a future, polled in random order with
-//! wakers that are rude at random, and dropped at random.
+//! wakers that panic at random, and are dropped at random.
 //!
-//! At the end wakers are polite, and an actor is polled only if it was woken: an actor that is
+//! At the end no waker panics, and an actor is polled only if it was woken: an actor that is
 //! forgotten because of another one's panic never ends, and is found.
 
 use std::cell::{Cell, RefCell};

@@ -78,7 +78,7 @@ pub(crate) fn rude(number: usize) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(ptr::without_provenance(number), &VTABLE)) }
 }
 
-/// Runs `f` while wakers are rude.
+/// Runs `f` while wakers may panic.
 pub(crate) fn while_rude<R>(rudeness: Rudeness, f: impl FnOnce() -> R) -> R {
     /// Ends the rudeness, also when `f` unwinds.
     struct Ends;

@@ -153,7 +153,7 @@ fn reasons() {
 }
 
 #[test]
-fn why_something_is_refused_is_an_error_with_or_without_what_was() {
+fn refusal_reasons_are_errors_with_and_without_the_message() {
     let jobs = JobQueue::builder().capacity(0).build().unwrap();
     let refused = jobs.push(1, (), Place::new()).unwrap_err();
     let reason: Box<dyn Error> = refused.reason.into();

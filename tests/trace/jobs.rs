@@ -1,4 +1,4 @@
-//! A job queue sends events for dead jobs: failed by hand, by a lease, or by a panic.
+//! A job queue sends events for dead jobs: failed by a call, by a lease, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -27,25 +27,25 @@ fn a_death_is_told_once_under_no_lock() {
         |n: usize, attempts: u32| format!("WARN job_queue dead job={} attempts={attempts}", ids[n]);
     let mut claims = queue.try_claim(9);
     claims.pop().unwrap().fail_for_good().unwrap();
-    assert_eq!(recorder.heard(), [dead(4, 1)]);
+    assert_eq!(recorder.events(), [dead(4, 1)]);
     fail(claims);
-    assert!(recorder.heard().is_empty(), "they wait again");
+    assert!(recorder.events().is_empty(), "they wait again");
 
     let mut claims = queue.try_claim(1);
     claims.pop().unwrap().fail().unwrap();
-    assert_eq!(recorder.heard(), [dead(0, 2)]);
+    assert_eq!(recorder.events(), [dead(0, 2)]);
     let claims = queue.try_claim(1);
     let panics = AssertUnwindSafe(move || {
         let _claims = claims;
         resume_unwind(Box::new("a handler"))
     });
     assert!(catch_unwind(panics).is_err());
-    assert_eq!(recorder.heard(), [dead(1, 2)]);
+    assert_eq!(recorder.events(), [dead(1, 2)]);
     let mut late = queue.try_claim(1);
     late[0].extend(Duration::from_secs(1)).unwrap();
     let rest = queue.try_claim(9);
     queue.advance(Duration::from_secs(1));
-    assert_eq!(recorder.heard(), [dead(2, 2)]);
+    assert_eq!(recorder.events(), [dead(2, 2)]);
     fail(rest);
-    assert_eq!(recorder.heard(), [dead(3, 2)]);
+    assert_eq!(recorder.events(), [dead(3, 2)]);
 }

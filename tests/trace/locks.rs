@@ -52,21 +52,21 @@ fn waits_and_deadlocks_are_told() {
     );
     assert!(strong.try_lock(&Name(0), Mode::S).is_err());
     assert!(strong.try_lock(&Name(3), Mode::S).is_ok());
-    assert!(recorder.heard().is_empty());
+    assert!(recorder.events().is_empty());
 
     let mut waits = strong.lock(&Name(2), Mode::X);
     assert!(poll(&mut waits).is_pending());
     assert!(poll(&mut waits).is_pending());
-    assert_eq!(recorder.heard(), [first]);
+    assert_eq!(recorder.events(), [first]);
 
     let mut fails = weak.lock(&Name(1), Mode::S);
     let error = poll(&mut fails);
     assert!(matches!(error, Poll::Ready(Err(LockError::Deadlock(_)))));
-    assert_eq!(recorder.heard(), [told]);
+    assert_eq!(recorder.events(), [told]);
     drop(fails);
     drop(weak);
     assert!(poll(&mut waits).is_ready());
-    assert!(recorder.heard().is_empty());
+    assert!(recorder.events().is_empty());
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn a_victim_that_waits_is_told_when_it_looks() {
     assert!(poll(&mut fails).is_pending());
     let mut waits = strong.lock(&Name(2), Mode::X);
     assert!(poll(&mut waits).is_pending());
-    assert_eq!(recorder.heard(), told);
+    assert_eq!(recorder.events(), told);
     assert!(poll(&mut fails).is_ready());
-    let heard = recorder.heard();
-    assert!(heard.len() == 1 && heard[0].starts_with("WARN lock_table deadlock"));
+    let events = recorder.events();
+    assert!(events.len() == 1 && events[0].starts_with("WARN lock_table deadlock"));
 }
 
 /// One waits, and the other gives up.
@@ -121,6 +121,6 @@ fn a_panic_of_the_subscriber_stops_nobody() {
     recorder.then(|_| panic!("a subscriber's"));
     let (locks, owners) = two();
     all(owners);
-    assert_eq!(recorder.heard().len(), 2);
+    assert_eq!(recorder.events().len(), 2);
     assert!(locks.is_empty());
 }

@@ -38,7 +38,7 @@ fn a_bump_is_told_if_it_changes_something() {
     queue.bump(group, 200).unwrap();
     queue.bump(group, 100).unwrap();
     assert_eq!(
-        recorder.heard(),
+        recorder.events(),
         [bumped(group, 7, 200), bumped(group, 7, 100)]
     );
 
@@ -47,13 +47,13 @@ fn a_bump_is_told_if_it_changes_something() {
     queue.bump(group, 9).unwrap();
     queue.bump(group, 9).unwrap();
     drop(look);
-    assert_eq!(recorder.heard(), [bumped(group, 7, 9)]);
+    assert_eq!(recorder.events(), [bumped(group, 7, 9)]);
 
     let keyed = Keyed::new(lane);
     keyed.send("anna", 2).unwrap();
     let anna = keyed.group(&"anna").unwrap();
     queue.bump(anna, 8).unwrap();
-    assert_eq!(recorder.heard(), [bumped(anna, 0, 8)]);
+    assert_eq!(recorder.events(), [bumped(anna, 0, 8)]);
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn a_pause_is_told_once() -> Result<(), OutOfRange> {
     let group = queue.group(conversation.group()).unwrap();
     group.set_limit(2)?;
     group.set_level(0);
-    assert!(recorder.heard().is_empty());
+    assert!(recorder.events().is_empty());
     group.set_limit(0)?;
     group.set_limit(0)?;
     let told = format!("DEBUG queue blocked group={} tag=7 why=paused", group.id());
-    assert_eq!(recorder.heard(), [told]);
+    assert_eq!(recorder.events(), [told]);
     Ok(())
 }
 
@@ -84,11 +84,11 @@ fn failures_are_told(fail: impl Fn(&Queue<u32>)) {
     fail(&queue);
     let what = format!("group={group} tag=7 number={number}");
     let told = format!("DEBUG queue blocked {what} attempts=1 why=backing off");
-    assert_eq!(recorder.heard(), [told]);
+    assert_eq!(recorder.events(), [told]);
     queue.advance(PAUSE);
     fail(&queue);
     let told = format!("WARN queue poisoned {what} attempts=2");
-    assert_eq!(recorder.heard(), [told]);
+    assert_eq!(recorder.events(), [told]);
     assert_eq!(queue.poisoned().len(), 1);
 }
 
@@ -123,7 +123,7 @@ fn nothing_is_told_message_by_message() {
     let detached = queue.try_receive().unwrap().next().unwrap().detach();
     detached.give_back();
     queue.shutdown();
-    assert!(recorder.heard().is_empty());
+    assert!(recorder.events().is_empty());
 }
 
 /// A bump by each way, a pause, and a message that fails for the last time.
@@ -158,7 +158,7 @@ fn no_lock_is_held() {
     });
     all(&queue, &conversation);
     keyed.handle("anna").unwrap().set_limit(0).unwrap();
-    assert_eq!(recorder.heard().len(), 5);
+    assert_eq!(recorder.events().len(), 5);
     assert_eq!(free.load(Relaxed), 5);
 }
 
@@ -169,7 +169,7 @@ fn a_panic_of_the_subscriber_stops_nobody() {
     recorder.then(|_| panic!("a subscriber's"));
     let (queue, _lane, conversation) = queue_of(Queue::builder().attempts(1));
     all(&queue, &conversation);
-    assert_eq!(recorder.heard().len(), 4);
+    assert_eq!(recorder.events().len(), 4);
     let group = conversation.group();
     assert_eq!(queue.take_failed(group).unwrap(), Some(1));
 
@@ -182,6 +182,6 @@ fn a_panic_of_the_subscriber_stops_nobody() {
     }));
     let payload = handler.unwrap_err();
     assert_eq!(payload.downcast_ref(), Some(&"the handler's"));
-    assert_eq!(recorder.heard().len(), 1);
+    assert_eq!(recorder.events().len(), 1);
     assert_eq!(queue.poisoned().len(), 1);
 }

@@ -9,12 +9,12 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// What a recorder does after it has noted an event.
-type Then = Box<dyn Fn(&str) + Send + Sync>;
+type Action = Box<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Clone, Default)]
 pub struct Recorder {
-    heard: Arc<Mutex<Vec<String>>>,
-    then: Arc<OnceLock<Then>>,
+    events: Arc<Mutex<Vec<String>>>,
+    then: Arc<OnceLock<Action>>,
 }
 
 impl Recorder {
@@ -29,8 +29,8 @@ impl Recorder {
     }
 
     /// The events since the last call: level, product, message, and the fields.
-    pub fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().unwrap())
+    pub fn events(&self) -> Vec<String> {
+        std::mem::take(&mut self.events.lock().unwrap())
     }
 }
 
@@ -40,12 +40,12 @@ impl Subscriber for Recorder {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = ReadyQueue::default();
+        let mut line = EventText::default();
         event.record(&mut line);
         let (level, target) = (event.metadata().level(), event.metadata().target());
         let product = target.trim_start_matches("conversant::");
         let line = format!("{level} {product} {}{}", line.message, line.fields);
-        self.heard.lock().unwrap().push(line.clone());
+        self.events.lock().unwrap().push(line.clone());
         if let Some(then) = self.then.get() {
             then(&line);
         }
@@ -65,12 +65,12 @@ impl Subscriber for Recorder {
 }
 
 #[derive(Default)]
-struct ReadyQueue {
+struct EventText {
     message: String,
     fields: String,
 }
 
-impl Visit for ReadyQueue {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),

@@ -12,7 +12,7 @@ use conversant::scheduler::{
 use super::recorder::Recorder;
 
 /// A scheduler whose workers' events the recorder gets, and its only caller.
-fn heard_by(recorder: &Recorder, builder: Builder) -> (Scheduler, Caller) {
+fn events_of(recorder: &Recorder, builder: Builder) -> (Scheduler, Caller) {
     let recorder = recorder.clone();
     let builder = builder.on_thread_start(move |_| forget(recorder.listen()));
     let scheduler = builder.build().unwrap();
@@ -32,7 +32,7 @@ fn ok() -> Result<(), ()> {
 fn each_task_is_told_by_the_log() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
-    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let (scheduler, caller) = events_of(&recorder, one().log(Tracing));
     let group = caller.group(1, 100).unwrap();
     let place = Place::new().tier(2).group(&group).label("a label");
     let task = caller.exec_with(place, || Err::<(), _>("no file")).unwrap();
@@ -47,14 +47,14 @@ fn each_task_is_told_by_the_log() {
         format!("TRACE scheduler started {who} worker=1 waited"),
         format!("TRACE scheduler ended {who} worker=1 ran ending=failed"),
     ];
-    assert_eq!(recorder.heard(), told);
+    assert_eq!(recorder.events(), told);
 }
 
 #[test]
 fn what_is_not_there_is_left_out() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
-    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let (scheduler, caller) = events_of(&recorder, one().log(Tracing));
     caller.set_cap(0).unwrap();
     let task = caller.exec(ok).unwrap();
     assert!(task.cancel());
@@ -64,7 +64,7 @@ fn what_is_not_there_is_left_out() {
         format!("TRACE scheduler queued {who}"),
         format!("TRACE scheduler ended {who} ending=cancelled"),
     ];
-    assert_eq!(recorder.heard(), told);
+    assert_eq!(recorder.events(), told);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_subscriber_that_panics_is_counted_and_the_task_runs() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
     recorder.then(|_| panic!("a subscriber's"));
-    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let (scheduler, caller) = events_of(&recorder, one().log(Tracing));
     let mut task = caller.exec(ok).unwrap();
     assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(()));
     assert_eq!(scheduler.status().log_lost, 3);
@@ -82,7 +82,7 @@ fn a_subscriber_that_panics_is_counted_and_the_task_runs() {
 fn bumps_and_pauses_are_told_without_a_log() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
-    let (scheduler, caller) = heard_by(&recorder, one());
+    let (scheduler, caller) = events_of(&recorder, one());
     let group = caller.group(1, 100).unwrap();
     group.set_limit(0).unwrap();
     let task = caller.exec_with(Place::new().group(&group), ok).unwrap();
@@ -93,18 +93,18 @@ fn bumps_and_pauses_are_told_without_a_log() {
         format!("DEBUG scheduler bumped group={} level=3", group.id()),
         "DEBUG scheduler bumped task=1 level=4".to_owned(),
     ];
-    assert_eq!(recorder.heard(), told);
+    assert_eq!(recorder.events(), told);
     group.set_limit(1).unwrap();
     caller.synchronize().wait().unwrap();
     assert!(caller.bump(&task, 5).is_err());
     scheduler.shutdown(How::Drain).wait().unwrap();
-    assert!(recorder.heard().is_empty());
+    assert!(recorder.events().is_empty());
 }
 
 #[test]
 fn a_task_that_waits_is_told_and_that_it_gives_up() {
     let recorder = Recorder::default();
-    let (_scheduler, caller) = heard_by(&recorder, one());
+    let (_scheduler, caller) = events_of(&recorder, one());
     let same = caller.clone();
     // No worker is left for the task that it waits for.
     let waits = move || same.exec(ok).unwrap().outcome().wait().map(|_| ());
@@ -115,7 +115,7 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
         "DEBUG scheduler blocked task=1 label=parent worker=1 why=waits for others",
         "WARN scheduler deadlock task=1 label=parent worker=1",
     ];
-    assert_eq!(recorder.heard(), told);
+    assert_eq!(recorder.events(), told);
     let stalled = OutcomeError::Stalled(Stalled);
     assert!(matches!(outcome.verdict, Verdict::Failed(e) if e == stalled));
 }
@@ -124,7 +124,7 @@ fn a_task_that_waits_is_told_and_that_it_gives_up() {
 #[test]
 fn a_wait_for_room_that_comes_is_no_deadlock() {
     let recorder = Recorder::default();
-    let (scheduler, _) = heard_by(&recorder, Scheduler::builder().workers(2));
+    let (scheduler, _) = events_of(&recorder, Scheduler::builder().workers(2));
     let options = CallerOptions {
         capacity: 2.into(),
         ..CallerOptions::default()
@@ -141,17 +141,17 @@ fn a_wait_for_room_that_comes_is_no_deadlock() {
     };
     let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
     assert_eq!(outcome.verdict.ok(), Some(()));
-    let heard = recorder.heard();
+    let events = recorder.events();
     assert!(
-        heard.len() == 1 && heard[0].contains("blocked task=2"),
-        "{heard:?}"
+        events.len() == 1 && events[0].contains("blocked task=2"),
+        "{events:?}"
     );
 }
 
 #[test]
 fn a_wait_that_comes_to_its_end_is_no_deadlock() {
     let recorder = Recorder::default();
-    let (_scheduler, caller) = heard_by(&recorder, Scheduler::builder().workers(2));
+    let (_scheduler, caller) = events_of(&recorder, Scheduler::builder().workers(2));
     let (go, may_go) = channel();
     let go = Mutex::new(go);
     // The other task goes on when an event reports that this one waits.
@@ -161,10 +161,10 @@ fn a_wait_that_comes_to_its_end_is_no_deadlock() {
     let waits = move || other.lock().unwrap().outcome().wait().map(|_| ());
     let outcome = caller.exec(waits).unwrap().outcome().wait().unwrap();
     assert_eq!(outcome.verdict.ok(), Some(()));
-    let heard = recorder.heard();
+    let events = recorder.events();
     assert!(
-        heard.len() == 1 && heard[0].contains("blocked task=2"),
-        "{heard:?}"
+        events.len() == 1 && events[0].contains("blocked task=2"),
+        "{events:?}"
     );
 }
 
@@ -172,7 +172,7 @@ fn a_wait_that_comes_to_its_end_is_no_deadlock() {
 fn no_lock_is_held() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
-    let (scheduler, caller) = heard_by(&recorder, one().log(Tracing));
+    let (scheduler, caller) = events_of(&recorder, one().log(Tracing));
     let scheduler = Arc::new(scheduler);
     let there = OnceLock::<Weak<Scheduler>>::new();
     there.set(Arc::downgrade(&scheduler)).unwrap();
@@ -191,5 +191,5 @@ fn no_lock_is_held() {
     caller.exec(waits).unwrap().outcome().wait().unwrap();
     caller.synchronize().wait().unwrap();
     // Three rare events, two of the cancelled task, a wait and its end, three of each of two tasks.
-    assert_eq!(recorder.heard().len(), 3 + 2 + 2 + 2 * 3);
+    assert_eq!(recorder.events().len(), 3 + 2 + 2 + 2 * 3);
 }

@@ -491,7 +491,7 @@ impl Resource for Name {
     }
 }
 
-/// The cheapest hasher, so that the table is what is counted.
+/// The cheapest hasher, so that the table itself is counted.
 #[derive(Default)]
 struct Multiply(u64);
 

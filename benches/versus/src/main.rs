@@ -1,8 +1,8 @@
 //! This crate compared with its peers.
 //!
 //! Contenders run as A B C A B C .. in one process. Each round is the best of several short runs,
-//! and every contender's results are checked in the same run. A row of `PERFORMANCE.md` is one or
-//! more cells; a family of rows is one file in `rows/`.
+//! and every contender's results are checked in the same run. A row of `docs/benchmarks.md`, such as
+//! D1, is one or more cells; a family of rows is one file in `rows/`.
 
 mod contender;
 mod drive;

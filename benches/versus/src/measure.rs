@@ -21,13 +21,14 @@ pub struct Table {
     pub title: String,
     pub unit: &'static str,
     pub targets: Vec<Target>,
-    pub lines: Vec<ReadyQueue>,
+    pub lines: Vec<Line>,
     /// The two-processor probe before and after.
     pub probe: [f64; 2],
     pub load: String,
 }
 
-pub struct ReadyQueue {
+/// A contender of a table.
+pub struct Line {
     pub name: String,
     pub role: Role,
     /// Nanoseconds per operation, round by round.
@@ -39,8 +40,8 @@ pub struct ReadyQueue {
     pub spoilt: usize,
 }
 
-/// A round goes on until it has enough undisturbed runs, up to this many times as many runs.
-const PATIENCE: usize = 4;
+/// A round goes on until it has enough undisturbed runs, or this many times as many runs in all.
+const MAX_RUNS_FACTOR: usize = 4;
 
 pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
     let mut entries = (cell.build)();
@@ -50,7 +51,7 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
         let size = calibrate(&mut *entry.contender, plan.length);
         sizes.push(size.with_context(|| entry.name.clone())?);
     }
-    let new_line = |entry: &Entry| ReadyQueue {
+    let line = |entry: &Entry| Line {
         name: entry.name.clone(),
         role: entry.role,
         rounds: Vec::new(),
@@ -58,7 +59,7 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
         disturbed: 0,
         spoilt: 0,
     };
-    let mut lines: Vec<ReadyQueue> = entries.iter().map(new_line).collect();
+    let mut lines: Vec<Line> = entries.iter().map(line).collect();
     let before = probe();
     for _ in 0..plan.rounds {
         for ((entry, line), &ops) in entries.iter_mut().zip(&mut lines).zip(&sizes) {
@@ -85,15 +86,10 @@ pub fn cell(cell: Cell, plan: &Plan) -> Result<Table> {
 }
 
 /// The best of several runs; of the undisturbed ones, if there are any.
-fn round(
-    contender: &mut dyn Contender,
-    line: &mut ReadyQueue,
-    ops: u64,
-    runs: usize,
-) -> Result<()> {
+fn round(contender: &mut dyn Contender, line: &mut Line, ops: u64, runs: usize) -> Result<()> {
     let (mut best, mut best_disturbed) = (f64::INFINITY, f64::INFINITY);
     let mut clean = 0;
-    for _ in 0..runs * PATIENCE {
+    for _ in 0..runs * MAX_RUNS_FACTOR {
         let sample = contender.run(ops)?;
         let cost = sample.took.as_nanos() as f64 / sample.ops as f64;
         line.runs += 1;
@@ -129,7 +125,7 @@ fn calibrate(contender: &mut dyn Contender, length: Duration) -> Result<u64> {
     }
 }
 
-impl ReadyQueue {
+impl Line {
     /// The value below which the part `at` of all rounds lies.
     pub fn quantile(&self, at: f64) -> f64 {
         quantile(self.rounds.clone(), at)
@@ -140,7 +136,7 @@ impl ReadyQueue {
     }
 
     /// The ratio to another line, round by round: a disturbance of a whole round cancels out.
-    pub fn ratios(&self, other: &ReadyQueue) -> Vec<f64> {
+    pub fn ratios(&self, other: &Line) -> Vec<f64> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         pairs.map(|(a, b)| a / b).collect()
     }

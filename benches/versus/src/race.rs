@@ -29,43 +29,53 @@ pub fn race<B: FnOnce()>(
         let body = prepare(number, each);
         ready.fetch_add(1, Ordering::AcqRel);
         wait_until(|| ready.load(Ordering::Acquire) == threads);
-        leg(body)
+        time(body)
     };
-    let legs: Vec<Leg> = thread::scope(|scope| {
+    let timings: Vec<Timing> = thread::scope(|scope| {
         let run = &run;
         let spawn = |number| scope.spawn(move || run(number));
         let handles: Vec<_> = (0..threads).map(spawn).collect();
         let joined = handles.into_iter().map(|handle| handle.join());
-        joined.map(|leg| leg.expect("a thread panicked")).collect()
+        joined
+            .map(|timing| timing.expect("a thread panicked"))
+            .collect()
     });
-    let first = legs.iter().map(|leg| leg.start).min().expect("a thread");
-    let last = legs.iter().map(|leg| leg.end).max().expect("a thread");
+    let first = timings
+        .iter()
+        .map(|timing| timing.start)
+        .min()
+        .expect("a thread");
+    let last = timings
+        .iter()
+        .map(|timing| timing.end)
+        .max()
+        .expect("a thread");
     Sample {
         took: last - first,
         ops: each * threads as u64,
         // If there are more threads than processors, they disturb each other.
-        disturbed: threads <= processors() && legs.iter().any(|leg| leg.put_off),
+        disturbed: threads <= processors() && timings.iter().any(|timing| timing.preempted),
     }
 }
 
 /// Runs `ops` operations on this thread.
 pub fn alone(ops: u64, body: impl FnOnce()) -> Sample {
-    let leg = leg(body);
+    let timing = time(body);
     Sample {
-        took: leg.end - leg.start,
+        took: timing.end - timing.start,
         ops,
-        disturbed: leg.put_off,
+        disturbed: timing.preempted,
     }
 }
 
 /// Runs `ops` operations on the threads of a pool; `body` returns how long they took.
 pub fn pooled(ops: u64, body: impl FnOnce() -> Duration) -> Sample {
-    let before = put_off(UsageWho::RUSAGE_SELF);
+    let before = preemptions(UsageWho::RUSAGE_SELF);
     let took = body();
     Sample {
         took,
         ops,
-        disturbed: put_off(UsageWho::RUSAGE_SELF) != before,
+        disturbed: preemptions(UsageWho::RUSAGE_SELF) != before,
     }
 }
 
@@ -81,26 +91,26 @@ pub fn wait_until(open: impl Fn() -> bool) {
     }
 }
 
-struct Leg {
+struct Timing {
     start: Instant,
     end: Instant,
-    put_off: bool,
+    preempted: bool,
 }
 
-fn leg(body: impl FnOnce()) -> Leg {
-    let before = put_off(UsageWho::RUSAGE_THREAD);
+fn time(body: impl FnOnce()) -> Timing {
+    let before = preemptions(UsageWho::RUSAGE_THREAD);
     let start = Instant::now();
     body();
     let end = Instant::now();
-    Leg {
+    Timing {
         start,
         end,
-        put_off: put_off(UsageWho::RUSAGE_THREAD) != before,
+        preempted: preemptions(UsageWho::RUSAGE_THREAD) != before,
     }
 }
 
-/// How often a thread lost its processor although it could have continued.
-fn put_off(who: UsageWho) -> i64 {
+/// How often a thread was preempted.
+fn preemptions(who: UsageWho) -> i64 {
     getrusage(who).map_or(0, |usage| usage.involuntary_context_switches())
 }
 

@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table as Grid, presets::ASCII_MARKDOWN};
 use serde::Serialize;
 
 use crate::contender::{Bound, Role};
-use crate::measure::{ReadyQueue, Table, quantile};
+use crate::measure::{Line, Table, quantile};
 
 /// One cell as a Markdown table, with the state that the machine was in.
 pub fn table(table: &Table) -> String {
@@ -22,7 +22,7 @@ pub fn table(table: &Table) -> String {
         "runs disturbed",
         "rounds spoilt",
     ]);
-    let median = |line: &&ReadyQueue| line.median();
+    let median = |line: &&Line| line.median();
     let real = table.lines.iter().filter(|line| line.role != Role::Limit);
     let best = real.min_by(|a, b| median(a).total_cmp(&median(b)));
     for line in &table.lines {

@@ -1,4 +1,4 @@
-//! The rows of `PERFORMANCE.md`, a file for each family.
+//! The rows of `docs/benchmarks.md`, a file for each family.
 
 mod dispatch;
 mod gates;

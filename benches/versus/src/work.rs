@@ -1,4 +1,4 @@
-//! Work of a known length, and numbers that look random.
+//! Work of a known length, and random numbers.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -37,11 +37,11 @@ fn steps_in_64_us() -> u64 {
     })
 }
 
-/// A small generator; it draws the same numbers in every run.
+/// A small generator of random numbers, the same in every run.
 #[derive(Clone, Debug)]
-pub struct Draw(u64);
+pub struct Random(u64);
 
-impl Draw {
+impl Random {
     pub fn new(seed: u64) -> Self {
         Self(
             seed.wrapping_mul(2)

@@ -94,7 +94,7 @@ fn a_ticket_that_is_gone_opens_nothing() {
 /// All are notified and find nothing. The order leaves notified waiters on both sides of each.
 /// Every waiter gets its old place again.
 #[test]
-fn those_who_look_in_vain_in_any_order_keep_their_places() {
+fn waiters_that_are_polled_in_vain_keep_their_places() {
     let mut list = Waiters::new();
     let mut wakes = WakeBatch::new();
     let tickets: Vec<_> = (0..101).map(|i| list.register(i, noop())).collect();

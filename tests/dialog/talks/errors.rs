@@ -19,7 +19,7 @@ fn an_error_overtakes_what_waits_on_its_dialog() {
 }
 
 #[test]
-fn an_error_let_go_of_at_once_drops_what_it_overtook() {
+fn an_error_dropped_at_once_drops_what_it_overtook() {
     let world = World::new();
     let near = world
         .dialogs

@@ -163,7 +163,7 @@ fn a_detached_endpoint_ends_with_the_dialog_only() {
 
 /// A peek holds its message; if the message's side ends meanwhile it does not come back.
 #[test]
-fn what_is_looked_at_when_its_side_ends_goes_with_the_look() {
+fn a_peeked_message_of_an_ended_side_is_dropped_with_the_peek() {
     for poisoned in [false, true] {
         let far = Queue::<Side>::builder().attempts(Limit::AtMost(1)).build();
         let far = far.unwrap();

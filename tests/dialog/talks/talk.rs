@@ -143,7 +143,7 @@ fn a_timer_comes_to_its_own_side_when_it_is_due() {
     assert_eq!(near.clear_timer(), Ok(true));
     assert_eq!(world.dialogs.advance(seconds(30)), None);
     assert_eq!(events(&world.near), []);
-    // The timer ends with its side, and stays with a side that is told of the end.
+    // The timer ends with its own side; the end of the peer leaves it set.
     near.set_timer(seconds(2)).unwrap();
     far.set_timer(seconds(1)).unwrap();
     near.end().unwrap();

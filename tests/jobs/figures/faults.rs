@@ -95,7 +95,7 @@ impl Wake for Woken {
 
 /// As the docs say: until more jobs may run than claims have been woken, or the claim is dropped.
 #[test]
-fn one_that_was_woken_and_is_not_polled_keeps_one_job_whatever_happens() {
+fn a_woken_claim_that_is_not_polled_keeps_one_job() {
     let queue = Queue::new();
     let woken: [Arc<Woken>; 3] = Default::default();
     let mut waits = [(); 3].map(|()| queue.claim(1));

@@ -17,49 +17,49 @@ pub(crate) type Outcome<'a> = Result<Borrowed<'a>, AcquireError>;
 
 /// A waker that counts.
 #[derive(Default)]
-pub(crate) struct Bell(AtomicUsize);
+pub(crate) struct WakeCounter(AtomicUsize);
 
-impl Bell {
-    pub(crate) fn rings(&self) -> usize {
+impl WakeCounter {
+    pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A wait polled by hand.
-pub(crate) struct Hand<'a> {
+/// A wait that the test polls.
+pub(crate) struct PolledWait<'a> {
     wait: Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) wakes: Arc<WakeCounter>,
 }
 
-impl<'a> Hand<'a> {
+impl<'a> PolledWait<'a> {
     pub(crate) fn new(semaphore: &'a Semaphore, count: u32) -> Self {
         Self {
             wait: Box::pin(semaphore.acquire(count)),
-            bell: Arc::default(),
+            wakes: Arc::default(),
         }
     }
 
     /// A wait that was polled once and is pending.
     pub(crate) fn waiting(semaphore: &'a Semaphore, count: u32) -> Self {
-        let mut hand = Self::new(semaphore, count);
-        assert!(hand.poll().is_pending());
-        hand
+        let mut polled = Self::new(semaphore, count);
+        assert!(polled.poll().is_pending());
+        polled
     }
 
     pub(crate) fn poll(&mut self) -> Poll<Outcome<'a>> {
-        let waker = Waker::from(self.bell.clone());
+        let waker = Waker::from(self.wakes.clone());
         self.wait.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
     /// Its result, after it was woken.
     pub(crate) fn woken(&mut self) -> Outcome<'a> {
-        assert!(self.bell.rings() > 0, "it has been woken");
+        assert!(self.wakes.count() > 0, "it has been woken");
         match self.poll() {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => panic!("it is ready"),

@@ -29,7 +29,7 @@ pub(crate) struct Naive {
     pub(crate) bypass: Bypass,
     /// In order of arrival; refused and granted waiters stay until they look.
     pub(crate) all: Vec<Waiter>,
-    pub(crate) rings: Vec<usize>,
+    pub(crate) wakes: Vec<usize>,
 }
 
 impl Naive {
@@ -44,18 +44,18 @@ impl Naive {
         self.limit - self.out - granted
     }
 
-    pub(crate) fn in_line(w: &Waiter) -> bool {
+    pub(crate) fn is_queued(w: &Waiter) -> bool {
         matches!(
             w.state,
             State::In(WaiterState::Waiting | WaiterState::Notified)
         )
     }
 
-    pub(crate) fn line(&self) -> impl Iterator<Item = &Waiter> {
-        self.all.iter().filter(|w| Self::in_line(w))
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &Waiter> {
+        self.all.iter().filter(|w| Self::is_queued(w))
     }
 
-    pub(crate) fn spent(&self) -> bool {
+    pub(crate) fn bypass_is_used_up(&self) -> bool {
         match self.bypass {
             Bypass::AtMost(most) => self.overtakings >= most,
             Bypass::Unbounded => false,
@@ -63,8 +63,8 @@ impl Naive {
     }
 
     /// The sum of the requests up to and including this one.
-    pub(crate) fn asked_up_to(&self, id: usize) -> i64 {
-        let ahead = self.line().take_while(|w| w.id <= id);
+    pub(crate) fn requested_up_to(&self, id: usize) -> i64 {
+        let ahead = self.queued().take_while(|w| w.id <= id);
         ahead.map(|w| i64::from(w.count)).sum()
     }
 
@@ -82,16 +82,16 @@ impl Naive {
         if self.available() < n {
             return Err(AcquireError::NoPermits);
         }
-        if self.line().next().is_some() {
-            if self.spent() {
-                if self.available() < self.asked_up_to(usize::MAX) + n {
+        if self.queued().next().is_some() {
+            if self.bypass_is_used_up() {
+                if self.available() < self.requested_up_to(usize::MAX) + n {
                     return Err(AcquireError::NoPermits);
                 }
             } else {
                 if self.bypass != Bypass::Unbounded {
                     self.overtakings += 1;
                 }
-                for w in self.all.iter_mut().filter(|w| Self::in_line(w)) {
+                for w in self.all.iter_mut().filter(|w| Self::is_queued(w)) {
                     w.overtaken += 1;
                 }
             }
@@ -102,17 +102,17 @@ impl Naive {
 
     /// A queued waiter has been granted its permits.
     pub(crate) fn granted(&mut self, id: usize) {
-        if self.line().next().map(|w| w.id) == Some(id) {
+        if self.queued().next().map(|w| w.id) == Some(id) {
             self.overtakings = 0;
         }
         for w in self
             .all
             .iter_mut()
-            .filter(|w| w.id > id && Self::in_line(w))
+            .filter(|w| w.id > id && Self::is_queued(w))
         {
             w.grants += 1;
         }
-        if self.line().all(|w| w.id == id) {
+        if self.queued().all(|w| w.id == id) {
             self.overtakings = 0;
         }
         let w = self.all.iter().find(|w| w.id == id).unwrap();
@@ -129,7 +129,7 @@ impl Naive {
         match self.all[at].state {
             State::Refused(error) => {
                 self.all.remove(at);
-                // A refused waiter that looks after the close is told of the close.
+                // A refused waiter that is polled after the close gets `Closed`.
                 return Some(Err(if self.closed {
                     AcquireError::Closed
                 } else {
@@ -137,7 +137,7 @@ impl Naive {
                 }));
             }
             State::In(WaiterState::Granted) => {}
-            State::In(_) if self.asked_up_to(id) <= self.available() => self.granted(id),
+            State::In(_) if self.requested_up_to(id) <= self.available() => self.granted(id),
             State::In(_) => {
                 self.all[at].state = State::In(WaiterState::Waiting);
                 return None;
@@ -151,18 +151,18 @@ impl Naive {
     pub(crate) fn wake(&mut self, id: usize, state: State) {
         let w = self.all.iter_mut().find(|w| w.id == id).unwrap();
         if w.state == State::In(WaiterState::Waiting) {
-            self.rings[id] += 1;
+            self.wakes[id] += 1;
         }
         w.state = state;
     }
 
     pub(crate) fn serve(&mut self) {
         loop {
-            let Some(front) = self.line().next().cloned() else {
+            let Some(front) = self.queued().next().cloned() else {
                 self.overtakings = 0;
                 return;
             };
-            if self.spent() {
+            if self.bypass_is_used_up() {
                 if i64::from(front.count) > self.available() {
                     return;
                 }
@@ -170,21 +170,21 @@ impl Naive {
                 self.wake(front.id, State::In(WaiterState::Granted));
                 continue;
             }
-            let untold = self
-                .line()
+            let unnotified = self
+                .queued()
                 .find(|w| w.state == State::In(WaiterState::Waiting));
-            let Some(id) = untold.map(|w| w.id) else {
+            let Some(id) = unnotified.map(|w| w.id) else {
                 return;
             };
-            if self.asked_up_to(id) > self.available() {
+            if self.requested_up_to(id) > self.available() {
                 return;
             }
             self.wake(id, State::In(WaiterState::Notified));
         }
     }
 
-    pub(crate) fn turn_away(&mut self, error: AcquireError, whom: impl Fn(&Waiter) -> bool) {
-        let ids: Vec<_> = self.line().filter(|w| whom(w)).map(|w| w.id).collect();
+    pub(crate) fn refuse_waiters(&mut self, error: AcquireError, whom: impl Fn(&Waiter) -> bool) {
+        let ids: Vec<_> = self.queued().filter(|w| whom(w)).map(|w| w.id).collect();
         for id in ids {
             self.wake(id, State::Refused(error));
         }
@@ -193,7 +193,7 @@ impl Naive {
     pub(crate) fn set_limit(&mut self, limit: i64) {
         self.limit = limit;
         let above = |w: &Waiter| limit > 0 && i64::from(w.count) > limit;
-        self.turn_away(AcquireError::AboveLimit, above);
+        self.refuse_waiters(AcquireError::AboveLimit, above);
         self.serve();
     }
 }

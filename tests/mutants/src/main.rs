@@ -5,23 +5,24 @@
 //! # must fail: cargo test -p conversant-models --lib wait::model::first_wait
 //! ```
 //!
-//! All variants are built at once: a copy of the tree has both forms of each function that a patch
-//! changes, and a number in the environment selects which one runs (`weave`). A patch that changes
-//! more than bodies of functions, or that cannot be selected at run time, is built alone.
+//! All variants are built at once, as mutant schemata: a copy of the tree has all forms of each
+//! function that a patch changes, and a number in the environment selects which one runs. A patch
+//! that changes more than bodies of functions, or that cannot be selected at run time, is built
+//! alone.
 //!
 //! A variant is caught as soon as one of its tests fails. It is also caught if the test hangs: if
 //! it takes more than four times as long as unbroken, and either at least 3 s or a second in which
-//! it uses no processor. Where threads race one run may miss the defect: ten runs, and as many as
-//! fit into 3 s, may not. The variant counts against us if the test passes, if there is none, if it
-//! fails unbroken, or if the patch does not compile or does not say exactly where it belongs.
+//! it uses no processor. Where threads race one run may miss the defect, so a test is run at least
+//! ten times and for 3 s. A variant is reported as bad if its test passes, is missing or fails
+//! unbroken, or if the patch does not compile or does not say exactly where it belongs.
 
 mod bodies;
 mod builds;
 mod patch;
 mod report;
+mod schemata;
 mod tree;
 mod trial;
-mod weave;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,16 +34,16 @@ use rayon::prelude::*;
 use builds::{Program, Tests};
 use patch::Patch;
 use report::Report;
+use schemata::Schemata;
 use tree::{Files, Tree};
 use trial::{Trial, verdicts};
-use weave::Weaving;
 
 #[derive(Parser)]
 #[command(about = "Shows that the tests catch each broken variant of the crate")]
 struct Options {
-    /// Only those whose names contain one of these; all if none is given.
+    /// Only the variants whose names contain one of these; all if none is given.
     names: Vec<String>,
-    /// How many run at once: two a processor if nothing is said, as many only hang.
+    /// How many run at once; by default two for each processor, since many of them only hang.
     #[arg(long, default_value_t = 2 * std::thread::available_parallelism().map_or(1, usize::from))]
     jobs: usize,
 }
@@ -59,10 +60,10 @@ fn main() -> Result<ExitCode> {
 
     let copies = tempfile::tempdir()?;
     let hunks = patches.iter().flat_map(|patch| &patch.hunks);
-    let mut weaving = Weaving::of(&tree, hunks.map(|hunk| &*hunk.file).collect())?;
+    let mut schemata = Schemata::of(&tree, hunks.map(|hunk| &*hunk.file).collect())?;
     let changes = patches.par_iter().map(|patch| {
         let files = tree.patched(patch);
-        files.map(|files| (weaving.changes(&files), files))
+        files.map(|files| (schemata.changes(&files), files))
     });
     let changes: Vec<_> = changes.collect();
     let mut alone = Vec::new();
@@ -75,7 +76,7 @@ fn main() -> Result<ExitCode> {
             }
         };
         match changes {
-            Ok(changes) => weaving.add(number + 1, &patch.command.package, changes),
+            Ok(changes) => schemata.add(number + 1, &patch.command.package, changes),
             Err(why) => {
                 report.say(&format!("{}, alone: {why}", patch.name));
                 match built_alone(&tree, patch, &files, copies.path()) {
@@ -85,27 +86,27 @@ fn main() -> Result<ExitCode> {
             }
         }
     }
-    report.say("all others are woven");
-    tree.write(&weaving.files(&tree)?)?;
-    let woven: Vec<_> = weaving.numbers().map(|n| (n, &patches[n - 1])).collect();
-    let patches = woven.iter().map(|(_, patch)| *patch);
+    report.say("all others are combined in one build");
+    tree.write(&schemata.files(&tree)?)?;
+    let combined: Vec<_> = schemata.numbers().map(|n| (n, &patches[n - 1])).collect();
+    let patches = combined.iter().map(|(_, patch)| *patch);
     let patches = patches.chain(alone.iter().map(|(patch, _)| *patch));
     let tests = Tests::build(&tree, patches.map(|patch| &patch.command))?;
     report.say("built");
-    let woven = woven
+    let combined = combined
         .iter()
-        .map(|(n, patch)| Trial::woven(*n, patch, &tests));
+        .map(|(n, patch)| Trial::combined(*n, patch, &tests));
     let alone = alone
         .into_iter()
         .map(|(patch, program)| Trial::alone(patch, program, &tests));
-    let trials: Vec<Trial> = woven.chain(alone).collect::<Result<_>>()?;
+    let trials: Vec<Trial> = combined.chain(alone).collect::<Result<_>>()?;
     for (trial, verdict) in trials.iter().zip(verdicts(&trials)?) {
         report.add(&trial.name, verdict);
     }
     Ok(report.end())
 }
 
-/// The test program of a patch that cannot be woven.
+/// The test program of a patch that cannot be combined with others.
 fn built_alone(tree: &Tree, patch: &Patch, files: &Files, copies: &Path) -> Result<Program> {
     tree.write(files)?;
     let tests = Tests::build(tree, [&patch.command].into_iter())?;

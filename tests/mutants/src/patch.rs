@@ -153,7 +153,7 @@ mod tests {
 ";
 
     #[test]
-    fn is_parsed_and_applied_where_it_belongs() {
+    fn a_patch_is_parsed_and_applied_where_it_fits() {
         let patch = Patch::parse("name", TEXT).unwrap();
         assert_eq!(patch.command.target, Target::Test("t".into()));
         assert_eq!(patch.command.filter, ["a::b", "--exact"]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn is_refused_where_it_could_belong_twice_or_nowhere() {
+    fn a_hunk_that_fits_twice_or_nowhere_is_refused() {
         let hunk = &Patch::parse("name", TEXT).unwrap().hunks[0];
         let twice = "one\ntwo\nthree\none\ntwo\nthree\n";
         assert!(

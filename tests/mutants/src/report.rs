@@ -37,7 +37,7 @@ impl Report {
                 self.caught(name, took, format!("caught, {:.1} s", took.as_secs_f32()));
             }
             Verdict::Hangs(waited) => self.caught(name, waited, "caught, it hangs".into()),
-            Verdict::Survives(said) => self.bad(name, &format!("SURVIVED\n{said}")),
+            Verdict::Survives(output) => self.bad(name, &format!("SURVIVED\n{output}")),
             Verdict::FailsUnbroken => self.bad(name, "ITS TEST FAILS UNBROKEN"),
         }
     }

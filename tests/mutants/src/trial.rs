@@ -11,22 +11,22 @@ use wait_timeout::ChildExt;
 
 use crate::builds::{Program, Tests};
 use crate::patch::Patch;
-use crate::weave::VARIABLE;
+use crate::schemata::VARIABLE;
 
 /// A test that takes longer is compared with its unbroken run.
 const LONG: Duration = Duration::from_secs(3);
 /// A test that uses no processor for this long may hang: its unbroken run decides that, too.
-const STILL: Duration = Duration::from_secs(1);
-/// More than this many times as long as unbroken, and [`LONG`] or [`STILL`], is too long.
+const IDLE: Duration = Duration::from_secs(1);
+/// More than this many times as long as unbroken, and [`LONG`] or [`IDLE`], is too long.
 const TIMES: u32 = 4;
-/// Where a test fails at once, its unbroken run is not watched for much longer than this.
-const LITTLE: Duration = Duration::from_millis(200);
+/// Where a test fails at once, its unbroken run is watched for this much longer.
+const MARGIN: Duration = Duration::from_millis(200);
 /// How often a test is checked.
-const LOOK: Duration = Duration::from_millis(50);
-/// What a program prints of a test that failed; the others need not end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// What a program prints of a test that failed; then the trial ends.
 const FAILED: &str = " ... FAILED\n";
 /// The longest time that a test may take unbroken.
-const PATIENCE: Duration = Duration::from_secs(600);
+const MAX_UNBROKEN: Duration = Duration::from_secs(600);
 /// Where threads race one run may miss the defect: the test runs this often, and again until
 /// [`LONG`] has passed.
 const RUNS: usize = 10;
@@ -38,12 +38,12 @@ pub struct Trial {
     number: usize,
     program: Program,
     /// Behaves correctly if the switch selects no variant.
-    sound: Program,
+    unbroken_program: Program,
     filter: Vec<String>,
 }
 
 /// What a test did.
-enum Look {
+enum Outcome {
     Fails(Duration),
     /// With its output.
     Passes(Duration, String),
@@ -61,7 +61,7 @@ pub enum Verdict {
 }
 
 impl Trial {
-    pub fn woven(number: usize, patch: &Patch, tests: &Tests) -> Result<Self> {
+    pub fn combined(number: usize, patch: &Patch, tests: &Tests) -> Result<Self> {
         let program = tests.get(&patch.command)?.clone();
         Ok(Self {
             number,
@@ -75,21 +75,21 @@ impl Trial {
             name: patch.name.clone(),
             number: 0,
             program,
-            sound: tests.get(&patch.command)?.clone(),
+            unbroken_program: tests.get(&patch.command)?.clone(),
             filter: patch.command.filter.clone(),
         })
     }
 
     /// Runs the test until it fails, or has passed often enough.
-    fn look(&self, patience: Duration, still: Duration) -> Result<Look> {
+    fn run_repeatedly(&self, limit: Duration, idle: Duration) -> Result<Outcome> {
         let begun = Instant::now();
         let mut runs = 0;
         loop {
-            let look = self.run(&self.program, self.number, patience, still)?;
+            let outcome = self.run(&self.program, self.number, limit, idle)?;
             runs += 1;
             let enough = runs >= RUNS && begun.elapsed() > LONG;
-            if enough || !matches!(look, Look::Passes(..)) {
-                return Ok(look);
+            if enough || !matches!(outcome, Outcome::Passes(..)) {
+                return Ok(outcome);
             }
         }
     }
@@ -98,10 +98,10 @@ impl Trial {
         &self,
         program: &Program,
         number: usize,
-        patience: Duration,
-        still: Duration,
-    ) -> Result<Look> {
-        let said = tempfile::NamedTempFile::new()?;
+        limit: Duration,
+        idle: Duration,
+    ) -> Result<Outcome> {
+        let output = tempfile::NamedTempFile::new()?;
         let begun = Instant::now();
         let mut child = Command::new(&program.path)
             .args(&self.filter)
@@ -109,28 +109,28 @@ impl Trial {
             .env("CARGO_MANIFEST_DIR", &program.folder)
             .env("RUST_BACKTRACE", "0")
             .env(VARIABLE, number.to_string())
-            .stdout(said.as_file().try_clone()?)
-            .stderr(said.as_file().try_clone()?)
+            .stdout(output.as_file().try_clone()?)
+            .stderr(output.as_file().try_clone()?)
             .stdin(Stdio::null())
             .spawn()?;
-        let end = wait(&mut child, said.path(), patience, still)?;
+        let end = wait(&mut child, output.path(), limit, idle)?;
         let took = begun.elapsed();
         // It may still run other tests.
         child.kill()?;
         child.wait()?;
         Ok(match end {
-            End::Fails => Look::Fails(took),
+            End::Fails => Outcome::Fails(took),
             End::Passes => {
-                let text = std::fs::read(said.path())?;
-                Look::Passes(took, String::from_utf8_lossy(&text).into_owned())
+                let text = std::fs::read(output.path())?;
+                Outcome::Passes(took, String::from_utf8_lossy(&text).into_owned())
             }
-            End::Late => Look::Late(took),
+            End::Late => Outcome::Late(took),
         })
     }
 
     /// Trials of the same key have the same unbroken run.
     fn key(&self) -> (&Path, &[String]) {
-        (&self.sound.path, &self.filter)
+        (&self.unbroken_program.path, &self.filter)
     }
 }
 
@@ -141,25 +141,25 @@ enum End {
     Late,
 }
 
-/// Waits until one of its tests fails, or all pass; or until it takes longer than `patience`, or
-/// uses no processor for longer than `still`.
-fn wait(child: &mut Child, said: &Path, patience: Duration, still: Duration) -> Result<End> {
+/// Waits until one of its tests fails, or all pass; or until it takes longer than `limit`, or
+/// uses no processor for longer than `idle`.
+fn wait(child: &mut Child, output: &Path, limit: Duration, idle: Duration) -> Result<End> {
     let begun = Instant::now();
-    let (mut used, mut moved) = (None, begun);
-    while begun.elapsed() < patience && moved.elapsed() < still {
-        if let Some(status) = child.wait_timeout(LOOK)? {
+    let (mut used, mut last_change) = (None, begun);
+    while begun.elapsed() < limit && last_change.elapsed() < idle {
+        if let Some(status) = child.wait_timeout(POLL_INTERVAL)? {
             return Ok(match status.success() {
                 true => End::Passes,
                 false => End::Fails,
             });
         }
-        let text = std::fs::read(said)?;
+        let text = std::fs::read(output)?;
         if String::from_utf8_lossy(&text).contains(FAILED) {
             return Ok(End::Fails);
         }
         let now = processor_time(child.id());
         if now.is_none() || now != used {
-            (used, moved) = (now, Instant::now());
+            (used, last_change) = (now, Instant::now());
         }
     }
     Ok(End::Late)
@@ -179,40 +179,42 @@ fn processor_time(process: u32) -> Option<u64> {
 /// A failure means nothing if the test fails unbroken. So the test also runs unbroken, for twice as
 /// long as the slowest of its variants took to fail, or to its end if one of them did not end.
 pub fn verdicts(trials: &[Trial]) -> Result<Vec<Verdict>> {
-    let looks = trials.par_iter().map(|trial| trial.look(LONG, STILL));
-    let looks: Vec<Look> = looks.collect::<Result<_>>()?;
+    let outcomes = trials
+        .par_iter()
+        .map(|trial| trial.run_repeatedly(LONG, IDLE));
+    let outcomes: Vec<Outcome> = outcomes.collect::<Result<_>>()?;
     let mut unbroken = HashMap::new();
-    for (trial, look) in trials.iter().zip(&looks) {
-        let enough = match look {
-            Look::Fails(took) => *took * 2 + LITTLE,
-            Look::Passes(..) => continue,
-            Look::Late(_) => PATIENCE,
+    for (trial, outcome) in trials.iter().zip(&outcomes) {
+        let enough = match outcome {
+            Outcome::Fails(took) => *took * 2 + MARGIN,
+            Outcome::Passes(..) => continue,
+            Outcome::Late(_) => MAX_UNBROKEN,
         };
         let (_, longest) = unbroken.entry(trial.key()).or_insert((trial, enough));
         *longest = enough.max(*longest);
     }
     let unbroken: Vec<_> = unbroken.into_iter().collect();
     let unbroken = unbroken.into_par_iter().map(|(key, (trial, longest))| {
-        let look = trial.run(&trial.sound, 0, longest, longest)?;
-        Ok((key, look))
+        let outcome = trial.run(&trial.unbroken_program, 0, longest, longest)?;
+        Ok((key, outcome))
     });
-    let unbroken: HashMap<_, Look> = unbroken.collect::<Result<_>>()?;
-    let pairs: Vec<_> = trials.iter().zip(looks).collect();
-    let verdicts = pairs.into_par_iter().map(|(trial, look)| {
-        Ok(match (look, unbroken.get(&trial.key())) {
-            (Look::Passes(_, said), _) => Verdict::Survives(said),
-            (_, None | Some(Look::Fails(_))) => Verdict::FailsUnbroken,
-            (Look::Fails(took), _) => Verdict::Caught(took),
-            (Look::Late(_), Some(Look::Late(_))) => Verdict::FailsUnbroken,
-            (Look::Late(waited), Some(Look::Passes(took, _))) if *took * TIMES < waited => {
+    let unbroken: HashMap<_, Outcome> = unbroken.collect::<Result<_>>()?;
+    let pairs: Vec<_> = trials.iter().zip(outcomes).collect();
+    let verdicts = pairs.into_par_iter().map(|(trial, outcome)| {
+        Ok(match (outcome, unbroken.get(&trial.key())) {
+            (Outcome::Passes(_, output), _) => Verdict::Survives(output),
+            (_, None | Some(Outcome::Fails(_))) => Verdict::FailsUnbroken,
+            (Outcome::Fails(took), _) => Verdict::Caught(took),
+            (Outcome::Late(_), Some(Outcome::Late(_))) => Verdict::FailsUnbroken,
+            (Outcome::Late(waited), Some(Outcome::Passes(took, _))) if *took * TIMES < waited => {
                 Verdict::Hangs(waited)
             }
-            (Look::Late(_), Some(Look::Passes(took, _))) => {
+            (Outcome::Late(_), Some(Outcome::Passes(took, _))) => {
                 let enough = *took * TIMES + LONG;
-                match trial.look(enough, enough)? {
-                    Look::Fails(took) => Verdict::Caught(took),
-                    Look::Passes(_, said) => Verdict::Survives(said),
-                    Look::Late(waited) => Verdict::Hangs(waited),
+                match trial.run_repeatedly(enough, enough)? {
+                    Outcome::Fails(took) => Verdict::Caught(took),
+                    Outcome::Passes(_, output) => Verdict::Survives(output),
+                    Outcome::Late(waited) => Verdict::Hangs(waited),
                 }
             }
         })

@@ -106,16 +106,16 @@ fn taken_out() {
 fn dropped_with_the_queue() {
     for bad in [&[0], &[5], &[7], &[23]] as [&[usize]; 4] {
         let (queue, lane) = plain();
-        let talks = [(); 4].map(|()| lane.conversation().unwrap());
+        let conversations = [(); 4].map(|()| lane.conversation().unwrap());
         for number in 0..24 {
             let message = Bomb::new(number, bad);
-            assert!(talks[number % 4].send(message).is_ok());
+            assert!(conversations[number % 4].send(message).is_ok());
         }
         drop(take(&queue).unwrap());
         assert_eq!(panic_of(|| drop(queue)), Some(bad[0]));
         assert!(alive().is_empty(), "{:?}", alive());
-        assert!(talks[0].send(Bomb::new(30, &[])).is_err());
-        drop((talks, lane));
+        assert!(conversations[0].send(Bomb::new(30, &[])).is_err());
+        drop((conversations, lane));
         assert!(alive().is_empty());
     }
 }

@@ -16,20 +16,20 @@ fn dropped_at_every_stage() {
     let large = all(&wide, [message.clone(), message.clone()]);
     let mut small = one(&wide, message.clone());
     complete_one(&queue);
-    assert_eq!((rings([&large]), rings([&small])), ([0], [0]));
+    assert_eq!((wake_counts([&large]), wake_counts([&small])), ([0], [0]));
     drop(large);
-    assert_eq!((alive(), rings([&small])), (1, [1]));
+    assert_eq!((alive(), wake_counts([&small])), (1, [1]));
     // Notified: the next is notified.
     let next = one(&wide, message.clone());
-    assert_eq!(rings([&next]), [0]);
+    assert_eq!(wake_counts([&next]), [0]);
     assert_eq!(sends(&queue), (1, 1, 2));
     assert!(small.poll().is_ready());
     complete_one(&queue);
-    assert_eq!(rings([&next]), [1]);
+    assert_eq!(wake_counts([&next]), [1]);
     let mut last = one(&wide, message.clone());
-    assert_eq!(rings([&last]), [0]);
+    assert_eq!(wake_counts([&last]), [0]);
     drop(next);
-    assert_eq!((alive(), rings([&last])), (2, [1]));
+    assert_eq!((alive(), wake_counts([&last])), (2, [1]));
     assert!(last.is_sent());
     // Done: it has nothing to give back.
     drop((small, last));
@@ -47,7 +47,7 @@ fn the_message_can_be_had_back_at_every_stage() {
     let (told, mut next) = (all(&wide, [3]), one(&wide, 4));
     complete_one(&queue);
     assert_eq!(told.wait.into_message(), Some(vec![3]));
-    assert_eq!(next.bell.rings(), 1);
+    assert_eq!(next.wakes.count(), 1);
     assert!(next.is_sent());
     assert_eq!(next.wait.into_message(), None, "it is in the queue");
     let mut refused = one(&wide, 5);
@@ -86,10 +86,10 @@ fn close_gives_all_their_messages_back() {
     let mut sends: Vec<_> = (0..80).map(|n| one(&wide, n)).collect();
     queue.close();
     for (n, waiting) in sends.iter_mut().enumerate() {
-        assert_eq!(waiting.bell.rings(), 1);
+        assert_eq!(waiting.wakes.count(), 1);
         assert_eq!(waiting.refused(), (n, SendReason::Closed));
     }
-    assert_eq!(told.bell.rings(), 1, "told only once");
+    assert_eq!(told.wakes.count(), 1, "told only once");
     assert_eq!(told.refused(), (100, SendReason::Closed));
     assert_eq!(several.refused(), (vec![200, 201, 202], SendReason::Closed));
     assert_eq!(self::sends(&queue), (0, 0, 0));
@@ -101,6 +101,6 @@ fn to_drop_the_queue_gives_them_back_too() {
     let (queue, _lane, wide) = full::<u32>(1);
     let mut waiting = one(&wide, 1);
     drop(queue);
-    assert_eq!(waiting.bell.rings(), 1);
+    assert_eq!(waiting.wakes.count(), 1);
     assert_eq!(waiting.refused(), (1, SendReason::Closed));
 }

@@ -13,7 +13,7 @@ use super::*;
 fn an_owned_wait_keeps_its_conversation() {
     let (queue, _lane, wide) = full::<u32>(2);
     let wide = Arc::new(wide);
-    let (_, waker) = Bell::new();
+    let (_, waker) = WakeCounter::new();
     let to = wide.clone();
     let mut first = Box::pin(async move { to.send_wait(1).await });
     let to = wide.clone();
@@ -212,12 +212,12 @@ fn a_waker_that_panics_loses_no_message_and_no_room() {
     let panics = Waker::from(Arc::new(Panics));
     assert!(poll(&mut bad, &panics).is_pending());
     complete_one(&queue);
-    assert_eq!(down.bell.rings(), 1);
+    assert_eq!(down.wakes.count(), 1);
     assert_eq!(down.refused().0, 1);
     assert_eq!(sends(&queue), (0, 1, 1));
     // A message that is sent while a receive's waker panics is sent.
     let mut receive = queue.receive();
-    let (_, waker) = Bell::new();
+    let (_, waker) = WakeCounter::new();
     serve(&queue);
     assert!(poll(&mut receive, &panics).is_pending());
     assert!(matches!(poll(&mut bad, &waker), Poll::Ready(Ok(()))));

@@ -9,7 +9,7 @@ use conversant::queue::Detached;
 use super::*;
 
 #[test]
-fn with_room_it_is_a_send() {
+fn a_send_wait_with_room_is_a_send() {
     let (queue, lane) = bounded(2);
     let conversation = lane.conversation().unwrap();
     conversation.send_wait(1).wait().unwrap();
@@ -31,35 +31,35 @@ fn with_room_it_is_a_send() {
 fn one_is_told_for_each_place_in_order_of_waiting() {
     let (queue, _lane, wide) = full::<u32>(3);
     let mut sends: Vec<_> = (1..=5).map(|n| one(&wide, n)).collect();
-    let rung = |sends: &[OneWaits<'_, u32>]| -> Vec<usize> {
-        sends.iter().map(|w| w.bell.rings()).collect()
+    let woken = |sends: &[OneWaits<'_, u32>]| -> Vec<usize> {
+        sends.iter().map(|w| w.wakes.count()).collect()
     };
     // A message that is given back keeps its place.
     take(&queue).unwrap().give_back();
-    assert_eq!(rung(&sends), [0, 0, 0, 0, 0]);
+    assert_eq!(woken(&sends), [0, 0, 0, 0, 0]);
     let hands = [(); 3].map(|()| take(&queue).unwrap());
     assert_eq!(
-        rung(&sends),
+        woken(&sends),
         [0, 0, 0, 0, 0],
         "in flight it keeps its place"
     );
     let [first, second, third] = hands;
     first.complete();
-    assert_eq!(rung(&sends), [1, 0, 0, 0, 0]);
+    assert_eq!(woken(&sends), [1, 0, 0, 0, 0]);
     second.complete();
-    assert_eq!(rung(&sends), [1, 1, 0, 0, 0]);
+    assert_eq!(woken(&sends), [1, 1, 0, 0, 0]);
     // The second is faster, the third was not notified: the first keeps its place.
     assert!(sends[1].is_sent());
     assert!(sends[2].poll().is_pending());
-    assert_eq!(rung(&sends), [1, 1, 0, 0, 0]);
+    assert_eq!(woken(&sends), [1, 1, 0, 0, 0]);
     assert!(sends[0].is_sent());
     assert_eq!(held(&queue), 3);
     third.complete();
-    assert_eq!(rung(&sends), [1, 1, 1, 0, 0]);
+    assert_eq!(woken(&sends), [1, 1, 1, 0, 0]);
     assert!(sends[2].is_sent());
     assert_eq!(complete_one(&queue), 2);
     assert!(sends[3].is_sent());
-    assert_eq!(rung(&sends), [1, 1, 1, 1, 0]);
+    assert_eq!(woken(&sends), [1, 1, 1, 1, 0]);
     drop(sends);
     assert_eq!(serve(&queue), [1, 3, 4]);
 }
@@ -71,13 +71,13 @@ fn nobody_in_line_is_overtaken() {
     let other = lane.conversation().unwrap();
     let mut three = all(&wide, [1, 2]);
     complete_one(&queue);
-    assert_eq!(three.bell.rings(), 0, "one place is not enough for two");
+    assert_eq!(three.wakes.count(), 0, "one place is not enough for two");
     // There is a free place, but the waiters for two places come first.
     assert_eq!(other.send(9).unwrap_err().reason, SendReason::Full);
     let mut late = one(&other, 3);
     complete_one(&queue);
-    assert_eq!(rings([&three]), [1]);
-    assert_eq!(rings([&late]), [0]);
+    assert_eq!(wake_counts([&three]), [1]);
+    assert_eq!(wake_counts([&late]), [0]);
     assert_eq!(other.send(9).unwrap_err().reason, SendReason::Full);
     assert_eq!(held(&queue), 0, "promised, and not taken yet");
     assert!(three.is_sent());
@@ -102,17 +102,17 @@ fn by_key_nobody_is_overtaken_either() {
 }
 
 #[test]
-fn one_that_is_never_polled_keeps_its_own_room_and_no_more() {
+fn a_wait_that_is_never_polled_keeps_its_own_permits_only() {
     let (queue, _lane, wide) = full::<u32>(2);
     let (mut lazy, mut next) = (one(&wide, 1), one(&wide, 2));
     let mut last = one(&wide, 3);
     complete_one(&queue);
     assert_eq!(sends(&queue), (2, 1, 3));
     complete_one(&queue);
-    assert_eq!(rings([&next, &last]), [1, 0]);
+    assert_eq!(wake_counts([&next, &last]), [1, 0]);
     assert!(next.is_sent());
     assert_eq!(complete_one(&queue), 2);
-    assert_eq!(rings([&next, &last]), [1, 1]);
+    assert_eq!(wake_counts([&next, &last]), [1, 1]);
     assert!(last.is_sent());
     assert_eq!(sends(&queue), (0, 1, 1), "a snapshot names it");
     assert!(lazy.is_sent());
@@ -127,9 +127,9 @@ fn several_wait_for_all_their_places_at_once() {
     assert_eq!(sends(&queue), (1, 0, 3));
     complete_one(&queue);
     complete_one(&queue);
-    assert_eq!(three.bell.rings(), 0);
+    assert_eq!(three.wakes.count(), 0);
     complete_one(&queue);
-    assert_eq!(three.bell.rings(), 1);
+    assert_eq!(three.wakes.count(), 1);
     assert!(three.is_sent());
     // As one request: a second conversation's message comes after.
     let mut next = one(&wide, 4);
@@ -165,9 +165,9 @@ fn room_comes_from_everything_that_takes_out() {
         take(&queue).unwrap().give_back();
     }
     assert_eq!(queue.poisoned().len(), 1);
-    assert_eq!(waiting.bell.rings(), 0);
+    assert_eq!(waiting.wakes.count(), 0);
     assert_eq!(queue.drain(wide.group()), Ok(vec![1, 2]));
-    assert_eq!(waiting.bell.rings(), 1);
+    assert_eq!(waiting.wakes.count(), 1);
     assert!(waiting.is_sent());
     // In flight while its queue is gone: the place is freed with its delivery.
     assert_eq!(queue.shutdown(), [3]);
@@ -193,10 +193,10 @@ fn the_tier_is_that_of_the_moment_and_can_be_said() {
     let mut down = Waiting::of(wide.send_wait(4).in_tier(2));
     let mut next = one(&wide, 5);
     assert_eq!(tiers(&queue), (1, 2));
-    assert_eq!(rings([&down, &next]), [1, 0]);
+    assert_eq!(wake_counts([&down, &next]), [1, 0]);
     let reason = SendReason::TierGoesDown(TierGoesDown { last: 7, asked: 2 });
     assert_eq!(down.refused(), (4, reason));
-    assert_eq!(next.bell.rings(), 1, "its room is the next one's");
+    assert_eq!(next.wakes.count(), 1, "its room is the next one's");
     assert!(next.is_sent());
     assert_eq!(tiers(&queue), (7, 3));
     assert_eq!(tiers(&queue), (7, 5));

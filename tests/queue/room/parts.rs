@@ -1,4 +1,4 @@
-//! Capacities of groups and lanes: what is refused, what makes room, which sends wait.
+//! Capacities of groups and lanes: which sends are refused or wait, and what makes room.
 
 use conversant::dialog::{Dialogs, Refused};
 use conversant::error::{OutOfRange, TierGoesDown};
@@ -210,7 +210,7 @@ fn what_is_poisoned_waits_until_it_is_taken_out() {
     assert_eq!(reason(bad.send(3)), SendReason::GroupFull);
     let mut waits = one(&bad, 3);
     assert_eq!(queue.take_failed(bad.group()), Ok(Some(1)));
-    assert_eq!(rings([&waits]), [1]);
+    assert_eq!(wake_counts([&waits]), [1]);
     assert!(waits.is_sent());
     assert_eq!(serve(&queue), [2, 3]);
 }
@@ -226,12 +226,12 @@ fn who_waits_is_served_in_order() {
     assert_eq!((counts(&queue).waiting, counts(&queue).notified), (2, 0));
     assert_eq!(take(&queue).unwrap().complete(), 0);
     assert_eq!(
-        (rings([&two]), rings([&last])),
+        (wake_counts([&two]), wake_counts([&last])),
         ([0], [0]),
         "too little for the first"
     );
     assert_eq!(reason(wide.send(5)), SendReason::GroupFull);
-    while rings([&two]) == [0] {
+    while wake_counts([&two]) == [0] {
         take(&queue).unwrap().complete();
     }
     assert_eq!(
@@ -244,16 +244,16 @@ fn who_waits_is_served_in_order() {
     // A wait that gives up passes its room on.
     let next = one(&wide, 10);
     take(&queue).unwrap().complete();
-    assert_eq!((rings([&last]), rings([&next])), ([1], [0]));
+    assert_eq!((wake_counts([&last]), wake_counts([&next])), ([1], [0]));
     drop(last);
-    assert_eq!(rings([&next]), [1]);
+    assert_eq!(wake_counts([&next]), [1]);
     assert_eq!(next.wait.into_message(), Some(10));
     assert_eq!(counts(&queue).waiting + counts(&queue).notified, 0);
 }
 
 /// A wait for a dead group keeps no room of the lane or of the queue.
 #[test]
-fn who_waits_for_its_group_keeps_nothing_of_the_others() {
+fn who_waits_for_its_group_keeps_no_permit_of_lane_or_queue() {
     let (queue, lane) = bounded(4);
     let [dead, alive, last] = [(); 3].map(|()| lane.conversation().unwrap());
     dead.set_capacity(1).unwrap();
@@ -265,7 +265,7 @@ fn who_waits_for_its_group_keeps_nothing_of_the_others() {
     assert_eq!(queue.available_permits(), Some(1));
     assert_eq!(lanes(&queue)[0].sends.waiting, 1);
     lane.set_capacity(4).unwrap();
-    assert_eq!(rings([&in_lane]), [1]);
+    assert_eq!(wake_counts([&in_lane]), [1]);
     lane.set_capacity(5).unwrap();
     last.send(6).unwrap();
     // It has its room in the lane by now, and waits for the queue's.
@@ -303,7 +303,7 @@ fn nothing_lets_nothing_in_until_it_is_raised() {
 }
 
 #[test]
-fn without_a_capacity_again_all_go_on() {
+fn without_a_capacity_again_all_sends_go_on() {
     let (queue, lane, wide) = full_group(1);
     let mut waits = [1, 2].map(|n| one(&wide, n));
     assert_eq!(status(&queue, &wide).capacity, AtMost(1));
@@ -339,7 +339,7 @@ fn who_waits_is_told_that_the_queue_is_closed() {
             true => drop(queue),
             false => queue.close(),
         }
-        assert_eq!(rings(waits.each_ref()), [1, 1]);
+        assert_eq!(wake_counts(waits.each_ref()), [1, 1]);
         let refused = waits.each_mut().map(Waiting::refused);
         assert_eq!(refused, [(7, SendReason::Closed), (8, SendReason::Closed)]);
         assert!(matches!(
@@ -354,7 +354,7 @@ fn who_waits_is_told_that_the_queue_is_closed() {
 }
 
 #[test]
-fn room_that_is_reserved_is_the_groups_and_the_lanes_too() {
+fn room_that_is_reserved_counts_in_the_group_and_the_lane() {
     let (queue, lane) = bounded(4);
     let (one, other) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.set_capacity(1).unwrap();
@@ -434,7 +434,7 @@ fn by_key_each_may_have_so_many() {
     orders.send("alive", 7).unwrap();
     assert_eq!(orders.handle("dead").unwrap().waiting(), 2);
     orders.handle("dead").unwrap().set_capacity(3).unwrap();
-    assert_eq!(rings(waits.each_ref()), [1, 0]);
+    assert_eq!(wake_counts(waits.each_ref()), [1, 0]);
     assert!(waits[0].is_sent());
     assert_eq!(serve(&queue), [0, 1, 2, 7]);
     assert!(waits[1].is_sent());

@@ -214,7 +214,7 @@ struct Waits<'a> {
     stage: usize,
     has: Has,
     waiting: AllWait<'a, usize>,
-    rings: usize,
+    wakes_seen: usize,
 }
 
 impl Waits<'_> {
@@ -246,7 +246,7 @@ impl Waits<'_> {
     fn poll(&mut self, naive: &mut Naive) -> bool {
         let expected = self.expect(naive);
         let polled = self.waiting.poll();
-        self.rings = self.waiting.bell.rings();
+        self.wakes_seen = self.waiting.wakes.count();
         naive.settle();
         match (polled, expected) {
             (Poll::Pending, Poll::Pending) => false,
@@ -304,15 +304,15 @@ impl<'a> World<'a> {
     fn wait(&mut self, number: usize) {
         let (group, n) = (self.random.below(GROUPS), 1 + self.random.below(3));
         let wait = self.to[group].send_all_wait(vec![number; n]);
-        let (bell, waker) = Bell::new();
+        let (wakes, waker) = WakeCounter::new();
         let mut waits = Waits {
             number,
             group,
             n,
             stage: 0,
             has: [None, None],
-            waiting: Waiting { wait, bell, waker },
-            rings: 0,
+            waiting: Waiting { wait, wakes, waker },
+            wakes_seen: 0,
         };
         if !waits.poll(&mut self.naive) {
             self.waits.push(waits);
@@ -449,7 +449,7 @@ impl<'a> World<'a> {
             assert_eq!(self.queue.waiting_in(to.group()), Ok(waiting));
         }
         for one in &self.waits {
-            let told = one.waiting.bell.rings() > one.rings;
+            let told = one.waiting.wakes.count() > one.wakes_seen;
             assert!(told || !one.is_told(&self.naive), "{} sleeps", one.number);
         }
     }

@@ -56,8 +56,8 @@ fn as_a_list_has_it() {
                 0 | 1 => {
                     let places = 1 + random.below(3);
                     let wait = wide.send_all_wait(vec![number; places]);
-                    let (bell, waker) = Bell::new();
-                    let mut waiting = Waiting { wait, bell, waker };
+                    let (wakes, waker) = WakeCounter::new();
+                    let mut waiting = Waiting { wait, wakes, waker };
                     assert_eq!(waiting.poll().is_ready(), naive.admits(places));
                     if naive.admits(places) {
                         naive.held += places;
@@ -102,7 +102,7 @@ fn as_a_list_has_it() {
             assert_eq!(held(&queue), naive.held as u64);
             for (number, waiting) in &waits {
                 let told = naive.line.iter().any(|w| w.0 == *number && w.2);
-                assert_eq!(waiting.bell.rings(), usize::from(told), "{number}");
+                assert_eq!(waiting.wakes.count(), usize::from(told), "{number}");
             }
         }
     }

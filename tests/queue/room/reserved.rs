@@ -22,14 +22,14 @@ fn it_is_kept_until_it_is_used_or_given_up() {
 }
 
 #[test]
-fn who_waits_for_it_stands_in_line_with_sends() {
+fn a_reserve_waits_in_line_with_sends() {
     let (queue, _lane, wide) = full::<u32>(1);
     let mut kept = Waiting::of(wide.reserve());
     let mut sent = one(&wide, 7);
     assert_eq!(sends(&queue), (2, 0, 2));
     complete_one(&queue);
-    assert_eq!(rings([&kept]), [1]);
-    assert_eq!(rings([&sent]), [0]);
+    assert_eq!(wake_counts([&kept]), [1]);
+    assert_eq!(wake_counts([&sent]), [0]);
     let Poll::Ready(Ok(reserved)) = kept.poll() else {
         panic!("it was told");
     };

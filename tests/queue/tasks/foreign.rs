@@ -92,7 +92,7 @@ fn a_waker_that_panics_loses_nothing() {
     }
     queue.close();
     assert_eq!(receives(&queue), (0, 170));
-    assert!(rings(&waiting).iter().all(|&rings| rings == 1));
+    assert!(wake_counts(&waiting).iter().all(|&count| count == 1));
 }
 
 /// A panicking waker interrupts nothing.

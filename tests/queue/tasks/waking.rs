@@ -50,20 +50,20 @@ fn one_wake_for_each_unit_of_eligible_work_the_longest_waiting_first() {
     let [a, b] = conversations(&queue);
     let mut waiting: Vec<_> = (0..4).map(|_| Waiting::new(&queue)).collect();
     a.send(1).unwrap();
-    assert_eq!(rings(&waiting), [1, 0, 0, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 0, 0, 0]);
     // More messages in the same group are not eligible.
     a.send_all([2, 3]).unwrap();
-    assert_eq!(rings(&waiting), [1, 0, 0, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 0, 0, 0]);
     b.send(4).unwrap();
-    assert_eq!(rings(&waiting), [1, 1, 0, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 1, 0, 0]);
     assert_eq!(receives(&queue), (2, 2));
     // The polls find them by rank, whatever the order of the polls.
     assert_eq!(waiting[1].got(), 1);
     // The end of the turn made the next message of `a` eligible: one more wake-up.
-    assert_eq!(rings(&waiting), [1, 1, 1, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 1, 1, 0]);
     assert_eq!(waiting[0].got(), 4);
     assert_eq!(waiting[2].got(), 2);
-    assert_eq!(rings(&waiting), [1, 1, 1, 1]);
+    assert_eq!(wake_counts(&waiting), [1, 1, 1, 1]);
     assert_eq!(waiting[3].got(), 3);
     assert_eq!(receives(&queue), (0, 0));
 }
@@ -80,9 +80,9 @@ fn a_burst_wakes_as_many_as_there_are_turns() {
     }
     let mut waiting: Vec<_> = (0..100).map(|_| Waiting::new(&queue)).collect();
     // Paused and capped: none is woken. More room than a batch of wakers: all at once.
-    assert_eq!(rings(&waiting).iter().sum::<usize>(), 0);
+    assert_eq!(wake_counts(&waiting).iter().sum::<usize>(), 0);
     lane.set_cap(Limit::AtMost(40)).unwrap();
-    assert_eq!(rings(&waiting).iter().sum::<usize>(), 40);
+    assert_eq!(wake_counts(&waiting).iter().sum::<usize>(), 40);
     assert_eq!(receives(&queue), (60, 40));
     lane.set_cap(Limit::Unlimited).unwrap();
     assert_eq!(receives(&queue), (50, 50));
@@ -98,7 +98,7 @@ fn a_burst_wakes_as_many_as_there_are_turns() {
 
 /// Each event that makes work eligible wakes a receive.
 #[test]
-fn whatever_makes_work_eligible_wakes() {
+fn every_event_that_makes_work_eligible_wakes_a_receive() {
     type Make = fn(&Queue<u8>) -> Box<dyn FnOnce()>;
     let makers: [(&str, Make); 9] = [
         ("a send", |queue| {
@@ -161,7 +161,7 @@ fn whatever_makes_work_eligible_wakes() {
         let happen = make(&queue);
         let mut waiting = [Waiting::new(&queue), Waiting::new(&queue)];
         happen();
-        assert_eq!(rings(&waiting), [1, 0], "{name}");
+        assert_eq!(wake_counts(&waiting), [1, 0], "{name}");
         assert!(waiting[0].poll().is_ready(), "{name}");
     }
 }
@@ -177,7 +177,7 @@ fn a_woken_receive_that_finds_nothing_keeps_its_place() {
     assert!(waiting[0].poll().is_pending());
     assert_eq!(receives(&queue), (2, 0));
     a.send(2).unwrap();
-    assert_eq!(rings(&waiting), [2, 0]);
+    assert_eq!(wake_counts(&waiting), [2, 0]);
     assert_eq!(waiting[0].got(), 2);
 }
 
@@ -188,9 +188,9 @@ fn a_notified_receive_that_is_dropped_passes_it_on() {
     let mut waiting: Vec<_> = (0..3).map(|_| Waiting::new(&queue)).collect();
     a.send(1).unwrap();
     for expected in [[1, 0], [1, 0]] {
-        assert_eq!(waiting[0].bell.rings(), 1);
+        assert_eq!(waiting[0].wakes.count(), 1);
         drop(waiting.remove(0));
-        assert_eq!(rings(&waiting), expected[..waiting.len()]);
+        assert_eq!(wake_counts(&waiting), expected[..waiting.len()]);
     }
     assert_eq!(waiting[0].got(), 1);
     assert_eq!(receives(&queue), (0, 0));
@@ -205,7 +205,7 @@ fn a_receive_that_is_dropped_leaves_no_trace() {
     drop(waiting.remove(1));
     assert_eq!(receives(&queue), (2, 0));
     a.send(1).unwrap();
-    assert_eq!(rings(&waiting), [1, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 0]);
     let idle = Queue::new();
     for _ in 0..1000 {
         drop(Waiting::new(&idle));
@@ -223,13 +223,13 @@ fn a_task_that_is_never_polled_again_loses_at_most_its_own_grant() {
     let [a, b, c] = conversations(&queue);
     let mut waiting: Vec<_> = (0..3).map(|_| Waiting::new(&queue)).collect();
     a.send(1).unwrap();
-    assert_eq!(rings(&waiting), [1, 0, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 0, 0]);
     // The first is not polled. The second and third unit wake the others.
     b.send(2).unwrap();
-    assert_eq!(rings(&waiting), [1, 1, 0]);
+    assert_eq!(wake_counts(&waiting), [1, 1, 0]);
     assert_eq!(waiting[1].got(), 1);
     c.send(3).unwrap();
-    assert_eq!(rings(&waiting), [1, 1, 1]);
+    assert_eq!(wake_counts(&waiting), [1, 1, 1]);
     assert_eq!(waiting[2].got(), 2);
     // The one turn for which the sleeper was woken is left.
     assert_eq!((queue.counts().eligible, receives(&queue)), (1, (0, 1)));
@@ -242,15 +242,15 @@ fn a_receive_that_moves_to_another_task_is_woken_there() {
     let queue = Queue::new();
     let [a] = conversations(&queue);
     let mut waiting = Waiting::new(&queue);
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     assert!(poll(&mut waiting.receive, &waker).is_pending());
     a.send(1).unwrap();
-    assert_eq!((waiting.bell.rings(), bell.rings()), (0, 1));
+    assert_eq!((waiting.wakes.count(), wakes.count()), (0, 1));
     // Woken, polled with the first waker, and nothing is there any more: that waker counts now.
     take(&queue).unwrap().complete();
     assert!(waiting.poll().is_pending());
     a.send(2).unwrap();
-    assert_eq!((waiting.bell.rings(), bell.rings()), (1, 1));
+    assert_eq!((waiting.wakes.count(), wakes.count()), (1, 1));
 }
 
 #[test]
@@ -261,16 +261,16 @@ fn the_end_wakes_all_at_the_moment_it_comes() {
     a.send_all([1, 2]).unwrap();
     let first = take(&queue).unwrap();
     let mut waiting: Vec<_> = (0..100).map(|_| Waiting::new(&queue)).collect();
-    let rung = |waiting: &[Waiting<'_>]| rings(waiting).iter().sum::<usize>();
+    let woken = |waiting: &[Waiting<'_>]| wake_counts(waiting).iter().sum::<usize>();
     queue.close();
-    assert_eq!(rung(&waiting), 0, "2 waits, and 1 may come back");
+    assert_eq!(woken(&waiting), 0, "2 waits, and 1 may come back");
     first.complete();
-    assert_eq!(rung(&waiting), 1, "2 can be had");
+    assert_eq!(woken(&waiting), 1, "2 can be had");
     let last = take(&queue).unwrap();
     assert!(waiting[0].poll().is_pending());
-    assert_eq!(rung(&waiting), 1, "it may come back");
+    assert_eq!(woken(&waiting), 1, "it may come back");
     drop(last);
-    assert_eq!(rung(&waiting), 2);
+    assert_eq!(woken(&waiting), 2);
     take(&queue).unwrap().complete();
     assert_eq!(receives(&queue), (0, 100));
     for mut waiting in waiting {
@@ -287,7 +287,7 @@ fn a_shutdown_that_takes_the_last_message_wakes_all() {
     let mut waiting: Vec<_> = (0..2).map(|_| Waiting::new(&queue)).collect();
     queue.close();
     assert_eq!(
-        rings(&waiting),
+        wake_counts(&waiting),
         [0, 0],
         "capped: they wait until it is resumed or shut down"
     );
@@ -303,11 +303,11 @@ fn an_owned_receive_keeps_the_queue_alive() {
     let [a] = conversations(&queue);
     let of = queue.clone();
     let mut receive = Box::pin(async move { of.receive().await.map(Turn::into_owned) });
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     assert!(poll(&mut receive, &waker).is_pending());
     drop(queue);
     a.send(1).unwrap();
-    assert_eq!(bell.rings(), 1);
+    assert_eq!(wakes.count(), 1);
     let Poll::Ready(Ok(mut turn)) = poll(&mut receive, &waker) else {
         panic!("a turn");
     };
@@ -325,11 +325,11 @@ fn a_waiting_receive_takes_what_was_bumped() {
     let mut waiting = [Waiting::new(&queue), Waiting::new(&queue)];
     // For a group in which nothing waits yet.
     queue.bump(c.group(), 7).unwrap();
-    assert_eq!(rings(&waiting), [0, 0]);
+    assert_eq!(wake_counts(&waiting), [0, 0]);
     a.send(1).unwrap();
     b.send(2).unwrap();
     c.send(3).unwrap();
-    assert_eq!(rings(&waiting), [1, 1]);
+    assert_eq!(wake_counts(&waiting), [1, 1]);
     assert_eq!(waiting[0].got(), 3);
     // After the wake-up, and before the poll.
     queue.bump(b.group(), 7).unwrap();
@@ -341,14 +341,14 @@ fn a_waiting_receive_takes_what_was_bumped() {
 fn a_wait_for_many_takes_all_that_came_until_it_looked() {
     let queue = Queue::new();
     let [a, b, c] = conversations(&queue);
-    let (bell, waker) = Bell::new();
+    let (wakes, waker) = WakeCounter::new();
     let mut many = queue.receive_many(2);
     assert!(poll(&mut many, &waker).is_pending());
     let mut single = Waiting::new(&queue);
     a.send(1).unwrap();
     b.send(2).unwrap();
     c.send(3).unwrap();
-    assert_eq!((bell.rings(), single.bell.rings()), (1, 1));
+    assert_eq!((wakes.count(), single.wakes.count()), (1, 1));
     let Poll::Ready(Ok(turns)) = poll(&mut many, &waker) else {
         panic!("turns");
     };
@@ -364,7 +364,7 @@ fn a_wait_for_many_takes_all_that_came_until_it_looked() {
 fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue() {
     let queue = Queue::new();
     let [a] = conversations(&queue);
-    let (_bell, waker) = Bell::new();
+    let (_wakes, waker) = WakeCounter::new();
     let of = queue.clone();
     let mut many = Box::pin(async move {
         let mut turns = of.receive_many(5).await?;
@@ -373,9 +373,9 @@ fn a_wait_for_many_that_is_dropped_passes_its_wake_up_on_and_ends_with_the_queue
     assert!(poll(&mut many, &waker).is_pending());
     let mut single = Waiting::new(&queue);
     a.send(1).unwrap();
-    assert_eq!(single.bell.rings(), 0);
+    assert_eq!(single.wakes.count(), 0);
     drop(many);
-    assert_eq!(single.bell.rings(), 1);
+    assert_eq!(single.wakes.count(), 1);
     assert_eq!(single.got(), 1);
     let mut many = queue.receive_many(5);
     assert!(poll(&mut many, &waker).is_pending());

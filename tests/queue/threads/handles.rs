@@ -1,5 +1,5 @@
-//! The handles that keep a queue alive go in every order: handles of the queue, conversations,
-//! turns and detached deliveries, each on a thread of its own.
+//! The handles that keep a queue alive are dropped in every order: handles of the queue,
+//! conversations, turns and detached deliveries, each on a thread of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -52,7 +52,7 @@ fn all(turns: Turns<'_, u32>) -> Vec<Turn<'static, u32>> {
 }
 
 impl Twin {
-    /// What is seen, step by step, and what is left at the end.
+    /// The result of each step, and what is left at the end.
     pub(crate) fn run(script: &Script, looks: bool) -> Vec<String> {
         let mut twin = Self::new(&script.settings);
         let mut log = Vec::new();

@@ -140,10 +140,10 @@ fn a_dropped_queue_against_sends_and_ends() {
         } = World::new();
         let (near, peer) = dialogs.pair(&lanes[0], &lanes[1]).unwrap();
         let dropper = thread::spawn(move || drop(far));
-        let rung = peer.clone();
-        let ringer = thread::spawn(move || _ = rung.set_timer(Duration::ZERO));
+        let peer_of_timer = peer.clone();
+        let setter = thread::spawn(move || _ = peer_of_timer.set_timer(Duration::ZERO));
         _ = near.send(1);
-        schedules::join([dropper, ringer]);
+        schedules::join([dropper, setter]);
         assert_eq!(peer.refusal(), Some(Refused::Ended));
         let mut turn = queue.try_receive().unwrap();
         let told = turn.next().unwrap().complete();

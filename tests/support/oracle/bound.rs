@@ -143,7 +143,7 @@ impl Replay<'_> {
         }
     }
 
-    /// What the event changed: which groups are ready and eligible, who is in the ring.
+    /// What the event changed: which groups are ready and eligible, which callers are in the ring.
     fn note(&mut self, number: usize, event: &Event) {
         let group = self.group_of[event.task];
         let became_ready = self.is_ready(group) && self.ready_since[group].is_none();

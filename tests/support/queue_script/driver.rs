@@ -12,7 +12,7 @@ use super::form::{Conversation, Detached, Group, GroupId, Lane, Queue, Turn};
 use crate::queue_script::script::{Kind, Op};
 use crate::queue_script::{Script, Seen};
 
-/// How many are alive at once: so few that operations meet.
+/// How many exist at once: few, so that operations often meet.
 const LANES: usize = 3;
 const GROUPS: usize = 8;
 const CONVERSATIONS: usize = 12;

@@ -1,4 +1,4 @@
-//! A script of operations, read from bytes, and what is seen when a queue runs
+//! A script of operations, read from bytes, and the results when a queue runs
 //! it: over the crate's queue ([`over_crate`]) and over the oracle
 //! ([`over_oracle`]). Both must see the same. The random tests and the fuzzer
 //! share it.

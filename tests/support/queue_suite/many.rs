@@ -40,7 +40,7 @@ fn they_are_those_of_as_many_receives() {
 }
 
 #[test]
-fn no_more_than_can_begin_and_none_if_none_is_wanted() {
+fn as_many_turns_as_can_begin_and_none_if_none_is_asked_for() {
     let (queue, lane) = plain();
     assert_eq!(queue.try_receive_many(3).unwrap_err(), NoTurn::Empty);
     let all: Vec<_> = (0..5).map(|_| conversation(&lane, TWO, 100)).collect();
@@ -67,7 +67,7 @@ fn no_more_than_can_begin_and_none_if_none_is_wanted() {
 }
 
 #[test]
-fn who_is_dropped_has_done_nothing() {
+fn a_dropped_wait_has_done_nothing() {
     let (queue, lane) = plain();
     let [a, b] = [(); 2].map(|()| lane.conversation().unwrap());
     a.send("a").unwrap();

@@ -106,7 +106,7 @@ fn resumed_it_starts_its_attempts_anew_and_as_the_youngest() {
 }
 
 #[test]
-fn drained_it_gives_its_messages_back_and_is_well() {
+fn a_drained_group_returns_its_messages_and_is_not_poisoned() {
     let (queue, lane) = attempts(1);
     let bad = lane.conversation().unwrap();
     bad.send_all(["1", "2"]).unwrap();

@@ -58,20 +58,20 @@ pub(crate) fn serve<T>(queue: &Queue<T>) -> Vec<T> {
 
 /// A waker that counts.
 #[derive(Default)]
-pub(crate) struct Bell(AtomicUsize);
+pub(crate) struct WakeCounter(AtomicUsize);
 
-impl Bell {
-    pub(crate) fn new() -> (Arc<Bell>, Waker) {
-        let bell = Arc::new(Bell::default());
-        (bell.clone(), Waker::from(bell))
+impl WakeCounter {
+    pub(crate) fn new() -> (Arc<WakeCounter>, Waker) {
+        let wakes = Arc::new(WakeCounter::default());
+        (wakes.clone(), Waker::from(wakes))
     }
 
-    pub(crate) fn rings(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

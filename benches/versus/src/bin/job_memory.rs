@@ -19,7 +19,7 @@ const GROUPS: u64 = 1_000;
 const CLAIM: usize = 64;
 
 /// Bytes allocated and not freed.
-fn held() -> i64 {
+fn allocated() -> i64 {
     let stats = ALLOCATOR.stats();
     // A reallocation counts by its difference.
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
@@ -27,35 +27,35 @@ fn held() -> i64 {
 
 /// The order in which jobs arrive: key and place of the n-th.
 #[derive(Clone, Copy)]
-enum Come {
+enum Arrival {
     InOrder,
     InGroups,
     LatestFirst,
     DueLater,
 }
 
-fn job(come: Come, n: u64, groups: &[Part<u64, u64>]) -> (u64, Place) {
-    match come {
-        Come::InOrder => (n, Place::new()),
-        Come::InGroups => (n, groups[(n % GROUPS) as usize].place()),
-        Come::LatestFirst => (u64::MAX - n, Place::new()),
-        Come::DueLater => (n, Place::new().due(std::time::Duration::from_secs(1))),
+fn job(arrival: Arrival, n: u64, groups: &[Part<u64, u64>]) -> (u64, Place) {
+    match arrival {
+        Arrival::InOrder => (n, Place::new()),
+        Arrival::InGroups => (n, groups[(n % GROUPS) as usize].place()),
+        Arrival::LatestFirst => (u64::MAX - n, Place::new()),
+        Arrival::DueLater => (n, Place::new().due(std::time::Duration::from_secs(1))),
     }
 }
 
-fn measure(name: &str, come: Come, count: u64, grid: &mut Table) {
-    let start = held();
+fn measure(name: &str, arrival: Arrival, count: u64, grid: &mut Table) {
+    let start = allocated();
     let queue = JobQueue::new();
     let tenant = queue.tenant(0);
-    let groups = match come {
-        Come::InGroups => (0..GROUPS).map(|name| tenant.group(name)).collect(),
+    let groups = match arrival {
+        Arrival::InGroups => (0..GROUPS).map(|name| tenant.group(name)).collect(),
         _ => Vec::new(),
     };
     for n in 0..count {
-        let (key, place) = job(come, n, &groups);
+        let (key, place) = job(arrival, n, &groups);
         queue.push(key, n, place).expect("it is open");
     }
-    let waiting = held() - start;
+    let waiting = allocated() - start;
     queue.advance(std::time::Duration::from_secs(1));
     let (mut done, mut most) = (0, waiting);
     loop {
@@ -63,13 +63,13 @@ fn measure(name: &str, come: Come, count: u64, grid: &mut Table) {
         if claims.is_empty() {
             break;
         }
-        most = most.max(held() - start);
+        most = most.max(allocated() - start);
         let completed = Claim::complete_all(claims);
         done += completed.iter().filter(|done| done.is_ok()).count() as u64;
     }
     assert_eq!(done, count, "{name}");
     let per = |bytes: i64| format!("{:.1}", bytes as f64 / count as f64);
-    let left = per(held() - start);
+    let left = per(allocated() - start);
     grid.add_row([name.to_owned(), per(waiting), per(most), left]);
 }
 
@@ -85,10 +85,10 @@ fn table(count: u64) {
     for column in grid.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    measure("in order of their keys", Come::InOrder, count, &mut grid);
-    measure("in a thousand groups", Come::InGroups, count, &mut grid);
-    measure("the latest first", Come::LatestFirst, count, &mut grid);
-    measure("due later", Come::DueLater, count, &mut grid);
+    measure("in order of their keys", Arrival::InOrder, count, &mut grid);
+    measure("in a thousand groups", Arrival::InGroups, count, &mut grid);
+    measure("the latest first", Arrival::LatestFirst, count, &mut grid);
+    measure("due later", Arrival::DueLater, count, &mut grid);
     println!("{count} jobs, key and job of 8 bytes each, pushed and then drained.\n");
     println!("{grid}\n");
 }

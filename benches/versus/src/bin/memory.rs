@@ -19,13 +19,13 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The most messages of one burst; more take more memory than most machines have.
-const MOST_MESSAGES: u32 = 200_000_000;
+const MAX_MESSAGES: u32 = 200_000_000;
 
 /// Twelve bytes.
 type Message = [u32; 3];
 
 /// Bytes allocated and not freed.
-fn held() -> i64 {
+fn allocated() -> i64 {
     let stats = ALLOCATOR.stats();
     // A reallocation counts by its difference.
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
@@ -141,27 +141,27 @@ impl Store for DashMailboxes {
 
 /// One message each, 2 each, 16 each and 64 each; idle before and after.
 fn measure<S: Store>(name: &str, count: u32, grid: &mut Table, new: impl Fn(u32) -> S) {
-    let start = held();
+    let start = allocated();
     let mut store = new(count);
     let per = |bytes: i64, count: u32| format!("{:.1}", bytes as f64 / f64::from(count));
-    let idle = held();
+    let idle = allocated();
     let mut row = vec![name.to_owned(), per(idle - start, count)];
     for burst in [1, 2, 16, 64] {
         let messages = count.saturating_mul(burst);
-        if messages > MOST_MESSAGES {
+        if messages > MAX_MESSAGES {
             row.push("-".into());
             continue;
         }
-        let before = held();
+        let before = allocated();
         for number in 0..burst {
             for conversation in 0..count {
                 store.send(conversation, [conversation, number, 0]);
             }
         }
-        row.push(per(held() - before, messages));
+        row.push(per(allocated() - before, messages));
         assert_eq!(store.drain(), u64::from(messages), "{name}");
     }
-    row.push(per(held() - start, count));
+    row.push(per(allocated() - start, count));
     grid.add_row(row);
 }
 

@@ -28,7 +28,7 @@ struct Options {
     /// How long each load lasts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Only so many readers.
+    /// Only with this many readers, 1 or 2.
     #[arg(long)]
     readers: Option<usize>,
 }
@@ -52,11 +52,11 @@ struct Load {
     rate: Rate,
     readers: usize,
     conversations: usize,
-    lasts: Duration,
+    duration: Duration,
 }
 
 #[derive(Default)]
-struct Seen {
+struct Figures {
     sent: AtomicU64,
     received: AtomicU64,
     /// In nanoseconds, each the longest of its kind.
@@ -66,7 +66,7 @@ struct Seen {
     time_out: AtomicU64,
 }
 
-impl Seen {
+impl Figures {
     /// The longest waits, by name, in milliseconds.
     fn waits(&self) -> [(&'static str, f64); 4] {
         let ms = |n: &AtomicU64| n.load(Relaxed) as f64 / 1e6;
@@ -84,7 +84,7 @@ fn longest(of: &AtomicU64, since: Instant) {
 }
 
 /// Sends at the rate until told to stop.
-fn send_at(rate: Rate, stop: &AtomicBool, seen: &Seen, mut send: impl FnMut(u64)) {
+fn send_at(rate: Rate, stop: &AtomicBool, figures: &Figures, mut send: impl FnMut(u64)) {
     let (start, mut sent) = (Instant::now(), 0);
     while !stop.load(Relaxed) {
         if let Rate::Idle = rate {
@@ -104,62 +104,62 @@ fn send_at(rate: Rate, stop: &AtomicBool, seen: &Seen, mut send: impl FnMut(u64)
             send(sent);
         }
     }
-    seen.sent.fetch_add(sent, Relaxed);
+    figures.sent.fetch_add(sent, Relaxed);
 }
 
-fn ours(load: Load) -> Seen {
-    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+fn ours(load: Load) -> Figures {
+    let (figures, stop) = (Figures::default(), AtomicBool::new(false));
     let queue = Queue::new();
     let lane = queue.lane(1, Limit::Unlimited).expect("open");
     let conversation = |_| lane.conversation().expect("open");
     let conversations: Vec<Conversation<u64>> = (0..load.conversations).map(conversation).collect();
     thread::scope(|scope| {
         for sender in 0..SENDERS {
-            let (seen, stop, conversations) = (&seen, &stop, &conversations);
+            let (figures, stop, conversations) = (&figures, &stop, &conversations);
             scope.spawn(move || {
-                send_at(load.rate, stop, seen, |n| {
+                send_at(load.rate, stop, figures, |n| {
                     let at = (n as usize * SENDERS + sender) % conversations.len();
                     conversations[at].send(n).expect("open");
                 });
             });
         }
         for _ in 0..load.readers {
-            let (seen, stop, queue) = (&seen, &stop, &queue);
+            let (figures, stop, queue) = (&figures, &stop, &queue);
             scope.spawn(move || {
                 let mut received = 0;
                 while !stop.load(Relaxed) {
                     let began = Instant::now();
                     let turn = queue.receive().wait_timeout(Duration::from_millis(10));
-                    longest(&seen.receive, began);
+                    longest(&figures.receive, began);
                     let Ok(Ok(mut turn)) = turn else { continue };
                     while let Some(delivery) = turn.next() {
                         delivery.complete();
                         received += 1;
                     }
                 }
-                seen.received.fetch_add(received, Relaxed);
+                figures.received.fetch_add(received, Relaxed);
             });
         }
         let (began, probe) = (
             Instant::now(),
             lane.group(Limit::AtMost(0), 0).expect("open"),
         );
-        while began.elapsed() < load.lasts {
+        while began.elapsed() < load.duration {
             thread::sleep(Duration::from_millis(20));
             let before = Instant::now();
             conversations
                 .first()
                 .map(|first| queue.bump(first.group(), 200));
-            longest(&seen.bump, before);
+            longest(&figures.bump, before);
             let before = Instant::now();
             drop(queue.snapshot());
-            longest(&seen.snapshot, before);
+            longest(&figures.snapshot, before);
             let before = Instant::now();
             let nothing = queue
                 .receive_from(probe.id())
                 .wait_timeout(Duration::from_millis(10));
             assert!(nothing.is_err(), "a paused group gives nothing");
-            longest(&seen.time_out, before);
+            longest(&figures.time_out, before);
         }
         stop.store(true, Relaxed);
     });
@@ -169,10 +169,10 @@ fn ours(load: Load) -> Seen {
             batch.complete();
         }
     }
-    seen
+    figures
 }
 
-fn crossbeam(load: Load) -> Seen {
+fn crossbeam(load: Load) -> Figures {
     let (to, from) = crossbeam_channel::unbounded::<u64>();
     let send = |n| to.send(n).expect("open");
     let receive = || from.recv_timeout(Duration::from_millis(10)).is_ok();
@@ -180,7 +180,7 @@ fn crossbeam(load: Load) -> Seen {
 }
 
 /// The cost of a lock that these threads share, shown next to the time of our bumps.
-fn mutex(load: Load) -> Seen {
+fn mutex(load: Load) -> Figures {
     let queue = Mutex::new(VecDeque::new());
     let send = |n| queue.lock().push_back(n);
     let receive = || {
@@ -190,21 +190,21 @@ fn mutex(load: Load) -> Seen {
         }
         received
     };
-    let look = || _ = queue.lock().len();
-    unordered(load, send, receive, Some(look))
+    let read_len = || _ = queue.lock().len();
+    unordered(load, send, receive, Some(read_len))
 }
 
-/// `look` is timed like our bump.
+/// `read_len` is timed like our bump.
 fn unordered(
     load: Load,
     send: impl Fn(u64) + Sync,
     receive: impl Fn() -> bool + Sync,
-    look: Option<impl Fn()>,
-) -> Seen {
-    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+    read_len: Option<impl Fn()>,
+) -> Figures {
+    let (figures, stop) = (Figures::default(), AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..SENDERS {
-            scope.spawn(|| send_at(load.rate, &stop, &seen, &send));
+            scope.spawn(|| send_at(load.rate, &stop, &figures, &send));
         }
         for _ in 0..load.readers {
             scope.spawn(|| {
@@ -212,28 +212,28 @@ fn unordered(
                 while !stop.load(Relaxed) {
                     let began = Instant::now();
                     let one = receive();
-                    longest(&seen.receive, began);
+                    longest(&figures.receive, began);
                     received += u64::from(one);
                 }
-                seen.received.fetch_add(received, Relaxed);
+                figures.received.fetch_add(received, Relaxed);
             });
         }
         let began = Instant::now();
-        while began.elapsed() < load.lasts {
+        while began.elapsed() < load.duration {
             thread::sleep(Duration::from_millis(20));
-            if let Some(look) = &look {
+            if let Some(read_len) = &read_len {
                 let before = Instant::now();
-                look();
-                longest(&seen.bump, before);
+                read_len();
+                longest(&figures.bump, before);
             }
         }
         stop.store(true, Relaxed);
     });
-    seen
+    figures
 }
 
 /// Measures one kind of queue without load, and under each load.
-fn kind(idle: Load) -> Table {
+fn measure_queue(idle: Load) -> Table {
     let mut table = Table::new();
     let without = ours(idle);
     let names = without.waits().map(|(name, _)| format!("{name} ms"));
@@ -259,21 +259,21 @@ fn kind(idle: Load) -> Table {
 }
 
 /// A line of the table, with ratios to the values without load.
-fn row(load: Load, who: &str, seen: &Seen, without: Option<&Seen>) -> Vec<String> {
+fn row(load: Load, who: &str, figures: &Figures, without: Option<&Figures>) -> Vec<String> {
     let million = |n: &AtomicU64| {
-        let rate = n.load(Relaxed) as f64 / load.lasts.as_secs_f64() / 1e6;
+        let rate = n.load(Relaxed) as f64 / load.duration.as_secs_f64() / 1e6;
         format!("{rate:.3}")
     };
     let mut row = vec![format!("{:?}", load.rate), who.into()];
-    row.extend([&seen.sent, &seen.received].map(million));
+    row.extend([&figures.sent, &figures.received].map(million));
     let mut missed = Vec::new();
-    for (at, (name, ms)) in seen.waits().into_iter().enumerate() {
+    for (at, (name, ms)) in figures.waits().into_iter().enumerate() {
         row.push(match without.map(|without| ms / without.waits()[at].1) {
             Some(times) => {
                 missed.extend((times > TARGET).then_some(name));
                 format!("{ms:.3} = {times:.1}x")
             }
-            // The others have only receives and a look.
+            // The others have no snapshots and no time-outs.
             None if ms == 0.0 => String::new(),
             None => format!("{ms:.3}"),
         });
@@ -294,11 +294,11 @@ fn main() {
         }
         for conversations in [1, 10_000] {
             thread::sleep(Duration::from_secs(2));
-            let table = kind(Load {
+            let table = measure_queue(Load {
                 rate: Rate::Idle,
                 readers,
                 conversations,
-                lasts: Duration::from_secs(options.seconds),
+                duration: Duration::from_secs(options.seconds),
             });
             println!("readers: {readers}, conversations: {conversations}\n{table}\n");
         }

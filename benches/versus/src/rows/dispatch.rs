@@ -4,7 +4,7 @@
 //! run lasts; a run is over when everything has been served. The readers of the peers poll; ours
 //! sleep when there is nothing.
 
-mod course;
+mod harness;
 mod latency;
 mod ours;
 mod peers;
@@ -18,7 +18,7 @@ use crate::contender::{Cell, Entry, Role, Sample};
 use crate::race::race;
 use crate::work::work;
 
-use course::{Course, Log, PAIRS, Shape, Way};
+use harness::{Harness, Log, PAIRS, Shape, Transport};
 use ours::{ByKey, Claim, Features, Ours};
 use peers::{DashMailboxes, Mailboxes, Shards, Unordered};
 use strands::{Rayon, Strands, Tokio};
@@ -247,6 +247,11 @@ fn features(shape: Shape) -> Vec<Entry> {
     ]
 }
 
-fn entry<W: Way>(name: &str, role: Role, shape: Shape, way: impl FnOnce(&Arc<Log>) -> W) -> Entry {
-    Entry::new(name, role, Course::new(shape, way))
+fn entry<W: Transport>(
+    name: &str,
+    role: Role,
+    shape: Shape,
+    transport: impl FnOnce(&Arc<Log>) -> W,
+) -> Entry {
+    Entry::new(name, role, Harness::new(shape, transport))
 }

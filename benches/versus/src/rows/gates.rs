@@ -56,8 +56,18 @@ fn contenders(hold: u64) -> Vec<Entry> {
         .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
         .build()
         .expect("a runtime");
-    let ours =
-        |name, claim, before| Entry::ours(name, move |ops| gate(ops, hold, Use { claim, before }));
+    let ours = |name, claim, joined_before| {
+        Entry::ours(name, move |ops| {
+            gate(
+                ops,
+                hold,
+                Usage {
+                    claim,
+                    joined_before,
+                },
+            )
+        })
+    };
     vec![
         Entry::limit(LIMIT, move |ops| split(ops, hold)),
         Entry::limit(ONE_BY_ONE, move |ops| claimed(ops, hold)),
@@ -76,13 +86,13 @@ fn contenders(hold: u64) -> Vec<Entry> {
 }
 
 /// How many tasks each worker has done, and how often one ran at the wrong time.
-struct Book {
+struct TaskLog {
     done: [CachePadded<AtomicU64>; WORKERS],
     wrong: AtomicU64,
     hold: u64,
 }
 
-impl Book {
+impl TaskLog {
     fn new(hold: u64) -> Self {
         Self {
             done: Default::default(),
@@ -110,7 +120,7 @@ impl Book {
         done.map(|done| done.load(Ordering::Relaxed)).sum()
     }
 
-    fn settle(&self, sample: Sample) -> Result<Sample> {
+    fn check(&self, sample: Sample) -> Result<Sample> {
         let wrong = self.wrong.load(Ordering::Relaxed);
         ensure!(wrong == 0, "{wrong} tasks ran beside another tier");
         let (done, all) = (self.done(), sample.ops * TASKS as u64);
@@ -128,13 +138,13 @@ fn tiers(workers: usize, ops: u64, sample: impl FnOnce(u64) -> Sample) -> Sample
 /// What is left of the open tier. Leaving a task and claiming the next one are one
 /// compare-and-swap; the last leaver opens the next tier and claims its first task in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Left {
+struct TierState {
     tier: u64,
     unclaimed: u64,
     unfinished: u64,
 }
 
-impl Left {
+impl TierState {
     fn of(word: u64) -> Self {
         Self {
             tier: word >> 16,
@@ -172,13 +182,13 @@ impl Left {
 
 /// Tasks are claimed one by one; a worker that finds none spins.
 fn claimed(ops: u64, hold: u64) -> Result<Sample> {
-    let book = Book::new(hold);
-    let word = CachePadded::new(AtomicU64::new(Left::open(0).word()));
+    let log = TaskLog::new(hold);
+    let word = CachePadded::new(AtomicU64::new(TierState::open(0).word()));
     // Finishes a task if it has one; claims one if there is any.
     let step = |has: bool| {
         let mut now = word.load(Ordering::Acquire);
         loop {
-            let left = Left::of(now);
+            let left = TierState::of(now);
             let left = if has { left.finish() } else { left };
             let claimed = left.claim().filter(|_| left.tier < ops);
             let next = claimed.unwrap_or(left).word();
@@ -201,76 +211,82 @@ fn claimed(ops: u64, hold: u64) -> Result<Sample> {
                     let (task, open) = step(has);
                     has = task.is_some();
                     match task {
-                        Some(tier) => book.task(tier),
+                        Some(tier) => log.task(tier),
                         None if open >= ops => break,
-                        None => wait_until(|| Left::of(word.load(Ordering::Acquire)).tier > open),
+                        None => {
+                            wait_until(|| TierState::of(word.load(Ordering::Acquire)).tier > open)
+                        }
                     }
                 }
             }
         })
     });
-    book.settle(sample)
+    log.check(sample)
 }
 
 /// Each worker has its half of every tier, and reports once that it is done with it.
 fn split(ops: u64, hold: u64) -> Result<Sample> {
-    let book = Book::new(hold);
+    let log = TaskLog::new(hold);
     let done = CachePadded::new(AtomicU64::new(0));
     let sample = tiers(WORKERS, ops, |all| {
         race(WORKERS, all, |_, _| {
-            let (book, done) = (&book, &done);
+            let (log, done) = (&log, &done);
             move || {
                 for tier in 0..ops {
                     wait_until(|| done.load(Ordering::Acquire) >= tier * WORKERS as u64);
-                    (0..SHARE).for_each(|_| book.task(tier));
+                    (0..SHARE).for_each(|_| log.task(tier));
                     done.fetch_add(1, Ordering::AcqRel);
                 }
             }
         })
     });
-    book.settle(sample)
+    log.check(sample)
 }
 
 /// How a gate is used.
 #[derive(Clone, Copy)]
-struct Use {
+struct Usage {
     /// The tasks that a worker does with one ticket.
     claim: usize,
     /// The tickets are joined before the time is taken; otherwise the workers join them, a few
     /// tiers ahead of their turn.
-    before: bool,
+    joined_before: bool,
 }
 
 /// Each worker has its half of the tickets, and goes from one straight to the next.
-fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
+fn gate(ops: u64, hold: u64, usage: Usage) -> Result<Sample> {
     const AHEAD: u64 = 16;
-    let book = Book::new(hold);
+    let log = TaskLog::new(hold);
     let gate = TierGate::new();
     let number = |tier: u64| u32::try_from(tier).expect("few tiers");
     let join = |tier: u64| (0..SHARE / usage.claim).map(move |_| (tier, number(tier)));
     let join = |tier: u64| join(tier).map(|(tier, number)| (tier, gate.join_ref(number)));
-    let ahead = if usage.before { ops } else { AHEAD.min(ops) };
-    // All of them before any worker enters: a tier without tickets would be passed over.
-    let hand = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
-    let hands: Vec<_> = (0..WORKERS).map(hand).collect();
+    let ahead = if usage.joined_before {
+        ops
+    } else {
+        AHEAD.min(ops)
+    };
+    // All of them before any worker enters: a tier without tickets would be skipped.
+    let own = |_| Mutex::new((0..ahead).flat_map(join).collect::<VecDeque<_>>());
+    let all_tickets: Vec<_> = (0..WORKERS).map(own).collect();
     let sample = tiers(WORKERS, ops, |all| {
         race(WORKERS, all, |worker, _| {
-            let mut hand = std::mem::take(&mut *hands[worker].lock());
-            let (book, join) = (&book, &join);
+            let mut tickets = std::mem::take(&mut *all_tickets[worker].lock());
+            let (log, join) = (&log, &join);
             move || {
                 let mut joined = ahead;
                 let mut inside: Option<Ticket<&TierGate>> = None;
-                while let Some((tier, mut ticket)) = hand.pop_front() {
-                    let passed = inside
+                while let Some((tier, mut ticket)) = tickets.pop_front() {
+                    let entered = inside
                         .take()
                         .is_some_and(|last| last.leave_for(&mut ticket));
-                    if !passed {
+                    if !entered {
                         ticket.enter().wait();
                     }
-                    (0..usage.claim).for_each(|_| book.task(tier));
+                    (0..usage.claim).for_each(|_| log.task(tier));
                     if joined < ops && tier + AHEAD == joined {
                         // Before it leaves, so that the tier will have all its tickets.
-                        hand.extend(join(joined));
+                        tickets.extend(join(joined));
                         joined += 1;
                     }
                     inside = Some(ticket);
@@ -278,51 +294,51 @@ fn gate(ops: u64, hold: u64, usage: Use) -> Result<Sample> {
             }
         })
     });
-    book.settle(sample)
+    log.check(sample)
 }
 
 fn scope(pool: &rayon::ThreadPool, ops: u64, hold: u64) -> Result<Sample> {
-    let book = Book::new(hold);
+    let log = TaskLog::new(hold);
     let whole = || {
-        let (start, book) = (Instant::now(), &book);
+        let (start, log) = (Instant::now(), &log);
         for tier in 0..ops {
             rayon::scope(|scope| {
-                (0..TASKS).for_each(|_| scope.spawn(move |_| book.task(tier)));
+                (0..TASKS).for_each(|_| scope.spawn(move |_| log.task(tier)));
             });
         }
         start.elapsed()
     };
     let sample = pooled(ops, || pool.install(whole));
-    book.settle(sample)
+    log.check(sample)
 }
 
 fn barrier(ops: u64, hold: u64) -> Result<Sample> {
-    let book = Book::new(hold);
+    let log = TaskLog::new(hold);
     let barrier = std::sync::Barrier::new(WORKERS);
     let sample = tiers(WORKERS, ops, |all| {
         race(WORKERS, all, |_, _| {
-            let (book, barrier) = (&book, &barrier);
+            let (log, barrier) = (&log, &barrier);
             move || {
                 for tier in 0..ops {
-                    (0..SHARE).for_each(|_| book.task(tier));
+                    (0..SHARE).for_each(|_| log.task(tier));
                     barrier.wait();
                 }
             }
         })
     });
-    book.settle(sample)
+    log.check(sample)
 }
 
 fn join_set(runtime: &tokio::runtime::Runtime, ops: u64, hold: u64) -> Result<Sample> {
-    let book = Arc::new(Book::new(hold));
-    let inside = book.clone();
+    let log = Arc::new(TaskLog::new(hold));
+    let inside = log.clone();
     let whole = async move {
         let start = Instant::now();
         for tier in 0..ops {
             let mut set = tokio::task::JoinSet::new();
             for _ in 0..TASKS {
-                let book = inside.clone();
-                set.spawn(async move { book.task(tier) });
+                let log = inside.clone();
+                set.spawn(async move { log.task(tier) });
             }
             while let Some(done) = set.join_next().await {
                 done.expect("no task panics");
@@ -331,5 +347,5 @@ fn join_set(runtime: &tokio::runtime::Runtime, ops: u64, hold: u64) -> Result<Sa
         start.elapsed()
     };
     let joined = || runtime.block_on(runtime.spawn(whole));
-    book.settle(pooled(ops, || joined().expect("it does not panic")))
+    log.check(pooled(ops, || joined().expect("it does not panic")))
 }

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use conversant::job_queue::{Claim, JobQueue, Part};
 
-use self::peers::{ById, Fifo};
+use self::peers::{ByKey, Fifo};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::race::race;
 
 const OURS: &str = "conversant JobQueue";
 const FIFO: &str = "FIFO of group queues";
-const BY_ID: &str = "BTreeSet of the groups' first";
+const BY_KEY: &str = "BTreeSet of the groups' first";
 
 const GROUPS: u64 = 1_000;
 /// Jobs of each group that wait at the beginning.
@@ -33,7 +33,7 @@ pub fn cells() -> Vec<Cell> {
         let title = format!("claim {n}, finish and push, {in_words}, 1k groups");
         let cell = Cell::new("J1", title, move || contenders(n, agents)).unit("job");
         match agents {
-            2 => cell.target(OURS, 1.1, FIFO).target(OURS, 0.4, BY_ID),
+            2 => cell.target(OURS, 1.1, FIFO).target(OURS, 0.4, BY_KEY),
             _ => cell,
         }
     };
@@ -46,7 +46,7 @@ fn contenders(n: usize, agents: usize) -> Vec<Entry> {
     vec![
         entry(OURS, Role::Ours, Ours::new(), (n, agents)),
         entry(FIFO, Role::Peer, Fifo::new(GROUPS), (n, agents)),
-        entry(BY_ID, Role::Peer, ById::new(GROUPS), (n, agents)),
+        entry(BY_KEY, Role::Peer, ByKey::new(GROUPS), (n, agents)),
     ]
 }
 
@@ -72,7 +72,7 @@ pub trait Jobs: Send + Sync {
     fn finish(&self, claims: Vec<Self::Claim<'_>>);
 }
 
-/// Has the groups by handle, as the peers have them by number.
+/// Names groups by handle; the peers name them by number.
 struct Ours {
     queue: JobQueue<u64, u64>,
     groups: Vec<Part<u64, u64>>,
@@ -112,20 +112,20 @@ impl Jobs for Ours {
     }
 }
 
-/// What is known of a group.
+/// What the checks know of a group.
 #[derive(Default)]
-struct Seen {
+struct GroupCheck {
     claimed: AtomicBool,
     last: AtomicU64,
 }
 
 struct Agents<J> {
     jobs: Arc<J>,
-    /// How many are claimed at a time, and by how many agents.
+    /// How many jobs are claimed at a time.
     n: usize,
     agents: usize,
     next: Arc<AtomicU64>,
-    seen: Arc<[Seen]>,
+    checks: Arc<[GroupCheck]>,
 }
 
 impl<J: Jobs> Agents<J> {
@@ -136,52 +136,52 @@ impl<J: Jobs> Agents<J> {
             n,
             agents,
             next: Arc::new(AtomicU64::new(GROUPS * DEPTH)),
-            seen: (0..GROUPS).map(|_| Seen::default()).collect(),
+            checks: (0..GROUPS).map(|_| GroupCheck::default()).collect(),
         }
     }
 
-    /// One round of an agent: returns how many jobs it did, and whether all was right.
+    /// One round of an agent: returns how many jobs it did, and whether all checks passed.
     fn round(&self, n: usize) -> (u64, bool) {
         let claims = self.jobs.claim(n);
-        let (count, mut right) = (claims.len() as u64, true);
+        let (count, mut correct) = (claims.len() as u64, true);
         for claim in &claims {
             let (key, group) = J::job(claim);
-            let seen = &self.seen[group as usize];
+            let check = &self.checks[group as usize];
             // Only the agent that has the group's job is here.
-            right &= !seen.claimed.swap(true, Ordering::AcqRel);
-            right &= seen.last.swap(key, Ordering::Relaxed) < key;
+            correct &= !check.claimed.swap(true, Ordering::AcqRel);
+            correct &= check.last.swap(key, Ordering::Relaxed) < key;
         }
         let groups = || claims.iter().map(|claim| J::job(claim).1);
         // While no other agent has the group, so that keys go up in each group.
         let next = |group| (self.next.fetch_add(1, Ordering::Relaxed) + 1, group);
         self.jobs.push(groups().map(next));
         for group in groups() {
-            let claimed = &self.seen[group as usize].claimed;
+            let claimed = &self.checks[group as usize].claimed;
             claimed.store(false, Ordering::Release);
         }
         self.jobs.finish(claims);
-        (count, right)
+        (count, correct)
     }
 }
 
 impl<J: Jobs> Contender for Agents<J> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
-        let right = AtomicBool::new(true);
+        let correct = AtomicBool::new(true);
         let sample = race(self.agents, ops, |_, each| {
-            let (agents, right) = (&*self, &right);
+            let (agents, correct) = (&*self, &correct);
             move || {
                 let mut left = each;
                 while left > 0 {
-                    let (done, was_right) = agents.round(agents.n.min(left as usize));
+                    let (done, was_correct) = agents.round(agents.n.min(left as usize));
                     left -= done;
-                    if !was_right {
-                        right.store(false, Ordering::Relaxed);
+                    if !was_correct {
+                        correct.store(false, Ordering::Relaxed);
                     }
                 }
             }
         });
         ensure!(
-            right.into_inner(),
+            correct.into_inner(),
             "out of order, or two of a group at once"
         );
         Ok(sample)
@@ -197,7 +197,9 @@ impl<J: Jobs> Contender for Agents<J> {
             }
             for claim in &claims {
                 let (key, group) = J::job(claim);
-                let last = self.seen[group as usize].last.swap(key, Ordering::Relaxed);
+                let last = self.checks[group as usize]
+                    .last
+                    .swap(key, Ordering::Relaxed);
                 ensure!(last < key, "job {key} of group {group} came after {last}");
                 count += 1;
             }

@@ -20,7 +20,7 @@ use self::keyed::{Lockable, Mutexes, Naive, Owners, Renewed, Table};
 use self::words::{Std, Striped, Tokio, Word};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::race::race;
-use crate::work::{Draw, work};
+use crate::work::{Random, work};
 
 const TABLE: &str = "conversant LockTable, by key";
 const HANDLE: &str = "conversant IntentLock";
@@ -34,14 +34,14 @@ const MUTEX: &str = "parking_lot Mutex";
 const MANAGER: &str = "naive keyed manager";
 
 const LEAVES: u32 = 1 << 20;
-/// One turn in this many is checked while the time is taken.
-const LOOKS: u64 = 64;
+/// While the time is taken, one turn in this many is checked.
+const CHECK_EVERY: u64 = 64;
 /// How many pairs of one mode come in a row where phases alternate.
 const PHASE: u64 = 64;
 
 /// What is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum At {
+pub enum Node {
     Root,
     /// The leaf, and the root with the intent that it needs.
     Leaf(u32),
@@ -55,7 +55,7 @@ pub trait Locks: Send + Sync + 'static {
     fn access(&self) -> Self::Access<'_>;
 
     /// Runs `f` with the lock.
-    fn with(access: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce());
+    fn with(access: &mut Self::Access<'_>, node: Node, mode: Mode, f: impl FnOnce());
 }
 
 #[derive(Clone, Copy)]
@@ -211,7 +211,7 @@ struct Locked<L> {
 impl<L: Locks> Contender for Locked<L> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
         let many = self.shape.threads > 1 && !self.on_leaves();
-        self.watched(ops, |turn| many && turn % LOOKS == LOOKS / 3)
+        self.run_checked(ops, |turn| many && turn % CHECK_EVERY == CHECK_EVERY / 3)
     }
 
     /// Every turn is checked. Leaves that are drawn from many are hardly ever contended, so here
@@ -219,7 +219,7 @@ impl<L: Locks> Contender for Locked<L> {
     fn check(&mut self) -> Result<()> {
         match self.on_leaves() {
             true => self.few_leaves(),
-            false => self.watched(4_000, |_| true).map(|_| ()),
+            false => self.run_checked(4_000, |_| true).map(|_| ()),
         }
     }
 }
@@ -229,28 +229,28 @@ impl<L: Locks> Locked<L> {
         matches!(self.shape.script, Script::Leaves(_))
     }
 
-    /// In the turns that `looks` picks, a thread checks which threads are inside.
-    fn watched(&self, ops: u64, looks: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
+    /// In the turns that `is_checked` picks, a thread checks which threads are inside.
+    fn run_checked(&self, ops: u64, is_checked: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
         let inside = Inside::default();
         let sample = self.turns(ops, self.shape.script, |turn, _, mode| {
-            let looks = looks(turn);
-            if looks {
+            let is_checked = is_checked(turn);
+            if is_checked {
                 inside.enter(mode);
             }
             work(self.shape.hold);
-            if looks {
+            if is_checked {
                 inside.leave(mode);
             }
         });
-        inside.settle()?;
+        inside.check()?;
         Ok(sample)
     }
 
     fn few_leaves(&self) -> Result<()> {
         const FEW: u32 = 4;
         let counts: [AtomicU32; FEW as usize] = Default::default();
-        let sample = self.turns(4_000, Script::Leaves(FEW), |_, at, _| {
-            if let At::Leaf(leaf) = at {
+        let sample = self.turns(4_000, Script::Leaves(FEW), |_, node, _| {
+            if let Node::Leaf(leaf) = node {
                 // Not one atomic operation: without the lock, some counts are lost.
                 let count = &counts[leaf as usize];
                 let before = count.load(Ordering::Relaxed);
@@ -270,20 +270,20 @@ impl<L: Locks> Locked<L> {
         Ok(())
     }
 
-    fn turns(&self, ops: u64, script: Script, f: impl Fn(u64, At, Mode) + Sync) -> Sample {
+    fn turns(&self, ops: u64, script: Script, f: impl Fn(u64, Node, Mode) + Sync) -> Sample {
         race(self.shape.threads, ops, |_, each| {
             let mut access = self.locks.access();
-            let mut draw = Draw::new(self.draws.fetch_add(1, Ordering::Relaxed));
+            let mut random = Random::new(self.draws.fetch_add(1, Ordering::Relaxed));
             let f = &f;
             move || {
                 for turn in 0..each {
-                    let (at, mode) = match script {
-                        Script::Same(mode) => (At::Root, mode),
-                        Script::Phases if (turn / PHASE).is_multiple_of(2) => (At::Root, Mode::S),
-                        Script::Phases => (At::Root, Mode::Ix),
-                        Script::Leaves(leaves) => (At::Leaf(draw.below(leaves)), Mode::X),
+                    let (node, mode) = match script {
+                        Script::Same(mode) => (Node::Root, mode),
+                        Script::Phases if (turn / PHASE).is_multiple_of(2) => (Node::Root, Mode::S),
+                        Script::Phases => (Node::Root, Mode::Ix),
+                        Script::Leaves(leaves) => (Node::Leaf(random.below(leaves)), Mode::X),
                     };
-                    L::with(&mut access, at, mode, || f(turn, at, mode));
+                    L::with(&mut access, node, mode, || f(turn, node, mode));
                 }
             }
         })
@@ -316,7 +316,7 @@ impl Inside {
         self.counts[mode as usize].fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn settle(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let wrong = self.wrong.load(Ordering::Relaxed);
         ensure!(
             wrong == 0,

@@ -1,4 +1,4 @@
-//! P1, P2: who is next by rank.
+//! P1, P2: which group is next by rank.
 //!
 //! A group has a level and the number under which it joined. The next group has the highest level,
 //! and the lowest number there. Every embedder keeps both per group, so this record is written and
@@ -12,10 +12,10 @@ use std::cmp::Reverse;
 
 use anyhow::{Result, ensure};
 
-use self::orders::{Backlogged, Bitmap, Heap, Lined, Order, Queue, Tree};
+use self::orders::{Bitmap, Heap, Order, OurBacklog, OurReadyQueue, Queue, Tree};
 use crate::contender::{Cell, Contender, Entry, Role, Sample};
 use crate::race::{alone, pin};
-use crate::work::Draw;
+use crate::work::Random;
 
 const LIMIT: &str = "bitmap limit";
 const OURS: &str = "conversant ReadyQueue";
@@ -68,9 +68,9 @@ struct Shape {
     bumps: bool,
 }
 
-/// What is known of a group: its level, and the number under which it joined there.
+/// A group's level, and the number under which it joined there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Rank {
     level: u16,
     seq: u64,
 }
@@ -78,11 +78,11 @@ pub struct Place {
 fn contenders(shape: Shape) -> Vec<Entry> {
     let mut all = vec![
         Entry::limit(LIMIT, Pending::new(Bitmap::new(shape.groups), shape)),
-        entry(OURS, Role::Ours, Lined::default(), shape),
+        entry(OURS, Role::Ours, OurReadyQueue::default(), shape),
         entry(
             "conversant Backlog, whole turn",
             Role::Ours,
-            Backlogged::new(),
+            OurBacklog::new(),
             shape,
         ),
         entry("BTreeSet", Role::Peer, Tree::default(), shape),
@@ -104,72 +104,72 @@ fn entry(name: &str, role: Role, order: impl Order + 'static, shape: Shape) -> E
 /// All groups pending, in some order.
 struct Pending<O> {
     order: O,
-    places: Vec<Place>,
+    ranks: Vec<Rank>,
     seq: u64,
-    draw: Draw,
+    random: Random,
     shape: Shape,
 }
 
 impl<O: Order> Pending<O> {
     fn new(mut order: O, shape: Shape) -> Self {
-        let mut draw = Draw::new(u64::from(shape.groups));
-        let mut places = Vec::new();
+        let mut random = Random::new(u64::from(shape.groups));
+        let mut ranks = Vec::new();
         for group in 0..shape.groups {
-            let level = draw.below(shape.levels) as u16;
+            let level = random.below(shape.levels) as u16;
             let level = if shape.bumps { BUMPED + level } else { level };
-            order.begin(group, level);
-            places.push(Place {
+            order.add_group(group, level);
+            ranks.push(Rank {
                 level,
                 seq: u64::from(group),
             });
         }
-        // Not in the order of their numbers: neighbours in line are not neighbours in memory.
-        let mut line: Vec<u32> = (0..shape.groups).collect();
-        for at in (1..line.len()).rev() {
-            line.swap(at, draw.below(at as u32 + 1) as usize);
+        // Not in the order of their numbers: neighbours in the queue are not neighbours in memory.
+        let mut shuffled: Vec<u32> = (0..shape.groups).collect();
+        for at in (1..shuffled.len()).rev() {
+            shuffled.swap(at, random.below(at as u32 + 1) as usize);
         }
         let mut seq = 0;
-        for group in line {
+        for group in shuffled {
             seq += 1;
-            places[group as usize].seq = seq;
-            order.push(group, &places);
+            ranks[group as usize].seq = seq;
+            order.push(group, &ranks);
         }
         Self {
             order,
-            places,
+            ranks,
             seq,
-            draw,
+            random,
             shape,
         }
     }
 
     /// Pops the first and puts it back last in its level.
     #[inline(always)]
-    fn turn(&mut self) -> bool {
-        let Some((group, level)) = self.order.pop(&mut self.places) else {
+    fn pop_and_push(&mut self) -> bool {
+        let Some((group, level)) = self.order.pop(&mut self.ranks) else {
             return false;
         };
         self.seq += 1;
-        self.places[group as usize] = Place {
+        self.ranks[group as usize] = Rank {
             level,
             seq: self.seq,
         };
-        self.order.push(group, &self.places);
+        self.order.push(group, &self.ranks);
         true
     }
 
-    /// Bumps a random group to another random level: at its own level it would keep its place.
+    /// Bumps a random group to another random level: at its own level it would keep its rank.
     #[inline(always)]
     fn bump(&mut self) {
-        let group = self.draw.below(self.shape.groups);
-        let level = self.places[group as usize].level + 1 + self.draw.below(255) as u16;
+        let group = self.random.below(self.shape.groups);
+        let level = self.ranks[group as usize].level + 1 + self.random.below(255) as u16;
         let level = BUMPED + level % 256;
         self.seq += 1;
-        let to = Place {
+        let to = Rank {
             level,
             seq: self.seq,
         };
-        self.order.bump(group, to, &mut self.places);
+        self.order.bump(group, to, &mut self.ranks);
     }
 }
 
@@ -179,7 +179,7 @@ impl<O: Order> Contender for Pending<O> {
         pin(0);
         let sample = match self.shape.bumps {
             true => alone(ops, || (0..ops).for_each(|_| self.bump())),
-            false => alone(ops, || (0..ops).for_each(|_| right &= self.turn())),
+            false => alone(ops, || (0..ops).for_each(|_| right &= self.pop_and_push())),
         };
         ensure!(right, "a group was lost");
         Ok(sample)
@@ -195,20 +195,20 @@ impl<O: Order> Contender for Checked<O> {
     }
 
     fn check(&mut self) -> Result<()> {
-        let Pending { order, places, .. } = &mut self.0;
-        let mut expected: Vec<u32> = (0..places.len() as u32).collect();
+        let Pending { order, ranks, .. } = &mut self.0;
+        let mut expected: Vec<u32> = (0..ranks.len() as u32).collect();
         expected.sort_by_key(|&group| {
-            let place = places[group as usize];
-            (Reverse(place.level), place.seq)
+            let rank = ranks[group as usize];
+            (Reverse(rank.level), rank.seq)
         });
         for (at, &group) in expected.iter().enumerate() {
-            let popped = order.pop(places).map(|(group, _)| group);
+            let popped = order.pop(ranks).map(|(group, _)| group);
             ensure!(
                 popped == Some(group),
                 "{at}: {popped:?} came and not {group}"
             );
         }
-        ensure!(order.pop(places).is_none(), "more came out than went in");
+        ensure!(order.pop(ranks).is_none(), "more came out than went in");
         Ok(())
     }
 }

@@ -21,8 +21,8 @@ const LOOP: &str = "CAS-and-yield loop";
 const PARKING_LOT: &str = "parking_lot mutex+condvar";
 const TOKIO: &str = "tokio";
 
-/// One turn in this many is checked while the time is taken.
-const LOOKS: u64 = 64;
+/// While the time is taken, one turn in this many is checked.
+const CHECK_EVERY: u64 = 64;
 
 pub fn cells() -> Vec<Cell> {
     let alone = Cell::new("S1", "semaphore, uncontended", || {
@@ -132,26 +132,26 @@ struct Shared<P> {
 impl<P: Permits> Contender for Shared<P> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
         let many = self.shape.threads > 1;
-        self.watched(ops, |turn| many && turn % LOOKS == LOOKS / 3)
+        self.run_checked(ops, |turn| many && turn % CHECK_EVERY == CHECK_EVERY / 3)
     }
 
     fn check(&mut self) -> Result<()> {
-        self.watched(4_000, |_| true).map(|_| ())
+        self.run_checked(4_000, |_| true).map(|_| ())
     }
 }
 
 impl<P: Permits> Shared<P> {
-    fn watched(&self, ops: u64, looks: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
+    fn run_checked(&self, ops: u64, is_checked: impl Fn(u64) -> bool + Sync) -> Result<Sample> {
         let (inside, wrong) = (AtomicU64::new(0), AtomicU64::new(0));
         let (most, hold) = (self.shape.permits, self.shape.hold);
         let turn = |turn: u64| {
             self.peer.with(|| {
-                let looks = looks(turn);
-                if looks && inside.fetch_add(1, Ordering::Relaxed) >= u64::from(most) {
+                let is_checked = is_checked(turn);
+                if is_checked && inside.fetch_add(1, Ordering::Relaxed) >= u64::from(most) {
                     wrong.fetch_add(1, Ordering::Relaxed);
                 }
                 work(hold);
-                if looks {
+                if is_checked {
                     inside.fetch_sub(1, Ordering::Relaxed);
                 }
             });
@@ -215,14 +215,14 @@ impl Permits for Spin {
 
 struct ParkingLot {
     free: parking_lot::Mutex<i64>,
-    more: parking_lot::Condvar,
+    returned: parking_lot::Condvar,
 }
 
 impl ParkingLot {
     fn new(permits: i64) -> Self {
         Self {
             free: parking_lot::Mutex::new(permits),
-            more: parking_lot::Condvar::new(),
+            returned: parking_lot::Condvar::new(),
         }
     }
 }
@@ -231,13 +231,13 @@ impl Permits for ParkingLot {
     fn with(&self, f: impl FnOnce()) {
         let mut free = self.free.lock();
         while *free == 0 {
-            self.more.wait(&mut free);
+            self.returned.wait(&mut free);
         }
         *free -= 1;
         drop(free);
         f();
         *self.free.lock() += 1;
-        self.more.notify_one();
+        self.returned.notify_one();
     }
 
     fn free(&self) -> i64 {

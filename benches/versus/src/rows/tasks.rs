@@ -123,14 +123,14 @@ fn scheduler(claims: u32) -> Scheduler {
     let builder = Scheduler::builder().workers(WORKERS as u32).claims(claims);
     let scheduler = builder.build().expect("in range");
     let caller = caller(&scheduler, CallerOptions::default());
-    let meet = Arc::new(Barrier::new(WORKERS));
+    let barrier = Arc::new(Barrier::new(WORKERS));
     for processor in 0..WORKERS {
-        let meet = Arc::clone(&meet);
-        let arrive = move || {
+        let barrier = Arc::clone(&barrier);
+        let meet = move || {
             pin(processor);
-            meet.wait();
+            barrier.wait();
         };
-        caller.exec(fallible(arrive)).expect("open").detach();
+        caller.exec(fallible(meet)).expect("open").detach();
     }
     caller.synchronize().wait().expect("they come");
     scheduler
@@ -212,9 +212,9 @@ fn awaited() -> Vec<Entry> {
         }),
         Entry::peer("rayon spawn, std mpsc", move |ops| {
             windows(ops, |n| {
-                let (tell, told) = mpsc::channel();
-                rayon.spawn(move || tell.send(n).expect("somebody waits"));
-                move || told.recv().expect("it has run")
+                let (sender, receiver) = mpsc::channel();
+                rayon.spawn(move || sender.send(n).expect("somebody waits"));
+                move || receiver.recv().expect("it has run")
             })
         }),
         Entry::peer(TOKIO, move |ops| {
@@ -236,8 +236,8 @@ fn windows<W: FnOnce() -> u64>(ops: u64, submit: impl Fn(u64) -> W) -> Result<Sa
         for first in (0..ops).step_by(WINDOW as usize) {
             let some = first..first + WINDOW;
             let waits: Vec<W> = some.clone().map(&submit).collect();
-            let gave = waits.into_iter().map(|wait| wait());
-            wrong += some.zip(gave).filter(|(n, gave)| n != gave).count();
+            let results = waits.into_iter().map(|wait| wait());
+            wrong += some.zip(results).filter(|(n, result)| n != result).count();
         }
         start.elapsed()
     });
@@ -294,19 +294,19 @@ fn futures() -> Vec<Entry> {
 }
 
 /// The next task of each group, and how often another one ran.
-struct Order {
+struct OrderCheck {
     next: Vec<CachePadded<AtomicU64>>,
     wrong: AtomicU64,
 }
 
-impl Order {
+impl OrderCheck {
     fn new() -> Arc<Self> {
         let next = (0..GROUPS).map(|_| CachePadded::new(AtomicU64::new(0)));
         let (next, wrong) = (next.collect(), AtomicU64::new(0));
         Arc::new(Self { next, wrong })
     }
 
-    /// The `n`th task of all; tasks are dealt out to the groups in turn.
+    /// The `n`th task of all; tasks go to the groups in turn.
     fn task(self: &Arc<Self>, n: u64, count: &Arc<Count>) -> impl FnOnce() + Send + use<> {
         let (order, count) = (Arc::clone(self), Arc::clone(count));
         move || {
@@ -337,7 +337,7 @@ fn serial() -> Vec<Entry> {
     vec![
         Entry::ours(OURS, move |ops| {
             let _keep = &scheduler;
-            let order = Order::new();
+            let order = OrderCheck::new();
             let sample = timed(ops, |count| {
                 for n in 0..ops {
                     let place = Place::new().group(&groups[n as usize % GROUPS]);
@@ -348,7 +348,7 @@ fn serial() -> Vec<Entry> {
             order.check(sample?)
         }),
         Entry::peer(STRANDS, move |ops| {
-            let order = Order::new();
+            let order = OrderCheck::new();
             let sample = timed(ops, |count| {
                 for n in 0..ops {
                     let strand = &strands[n as usize % GROUPS];

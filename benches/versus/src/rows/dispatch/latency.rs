@@ -38,9 +38,9 @@ fn contenders(pause: u64) -> Vec<Entry> {
     ]
 }
 
-fn entry(name: &str, role: Role, way: impl Hop, pause: u64) -> Entry {
+fn entry(name: &str, role: Role, link: impl Link, pause: u64) -> Entry {
     let pause = Duration::from_micros(pause);
-    Entry::new(name, role, Hops { way, pause })
+    Entry::new(name, role, Latency { link, pause })
 }
 
 /// A number, and when it was sent.
@@ -56,18 +56,18 @@ impl Note {
 }
 
 /// From one sender to one reader.
-pub trait Hop: Send + Sync + 'static {
+pub trait Link: Send + Sync + 'static {
     fn send(&self, note: Note);
 
     fn receive(&self) -> Note;
 }
 
-pub struct Hops<W> {
-    pub way: W,
+pub struct Latency<W> {
+    pub link: W,
     pub pause: Duration,
 }
 
-impl<W: Hop> Contender for Hops<W> {
+impl<W: Link> Contender for Latency<W> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
         // A run's size does not allow for the pauses.
         let pause = self.pause.max(Duration::from_micros(1));
@@ -76,7 +76,7 @@ impl<W: Hop> Contender for Hops<W> {
         let all = Mutex::new(Vec::with_capacity(ops as usize));
         let send = || {
             for number in 1..=ops {
-                self.way.send(Note(number, Instant::now()));
+                self.link.send(Note(number, Instant::now()));
                 while seen.load(Ordering::Acquire) < number {
                     spin_loop();
                 }
@@ -89,7 +89,7 @@ impl<W: Hop> Contender for Hops<W> {
         let receive = || {
             let mut all = all.lock();
             for number in 1..=ops {
-                let Note(received, sent) = self.way.receive();
+                let Note(received, sent) = self.link.receive();
                 all.push(sent.elapsed());
                 wrong.fetch_add(u64::from(received != number), Ordering::Relaxed);
                 seen.store(number, Ordering::Release);
@@ -112,7 +112,7 @@ impl<W: Hop> Contender for Hops<W> {
     }
 }
 
-impl Hop for SegQueue<Note> {
+impl Link for SegQueue<Note> {
     fn send(&self, note: Note) {
         self.push(note);
     }
@@ -127,7 +127,7 @@ impl Hop for SegQueue<Note> {
     }
 }
 
-impl Hop
+impl Link
     for (
         crossbeam_channel::Sender<Note>,
         crossbeam_channel::Receiver<Note>,
@@ -155,7 +155,7 @@ impl Tokio {
     }
 }
 
-impl Hop for Tokio {
+impl Link for Tokio {
     fn send(&self, note: Note) {
         self.sender.send(note).expect("it is open");
     }
@@ -184,7 +184,7 @@ impl Ours {
     }
 }
 
-impl Hop for Ours {
+impl Link for Ours {
     fn send(&self, note: Note) {
         self.conversation.send(note).expect("it is open");
     }

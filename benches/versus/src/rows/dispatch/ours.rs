@@ -5,7 +5,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Conversation, Delivery, Lane, Queue, Turn};
 use rustc_hash::FxBuildHasher;
 
-use super::course::{Log, Message, PAIRS, Way};
+use super::harness::{Log, Message, PAIRS, Transport};
 
 /// What the queue must do in addition to the order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -161,7 +161,7 @@ fn one(message: Message, reader: usize, log: &Log, complete: impl FnOnce()) -> b
     !message.is_stop()
 }
 
-impl Way for Ours {
+impl Transport for Ours {
     fn send(&self, message: Message) {
         let conversation = &self.conversations[message.conversation as usize];
         if self.features.bumps && message.seq().is_multiple_of(100) {
@@ -214,7 +214,7 @@ pub fn key(conversation: u32) -> u64 {
     u64::from(conversation).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-impl Way for ByKey {
+impl Transport for ByKey {
     fn send(&self, message: Message) {
         let sent = self.keyed.send(key(message.conversation), message);
         sent.expect("it is open");

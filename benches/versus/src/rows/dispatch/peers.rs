@@ -9,17 +9,17 @@ use dashmap::DashMap;
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
-use super::course::{Log, Message, PAIRS, Way};
+use super::harness::{Log, Message, PAIRS, Transport};
 use super::ours::key;
 
 /// The most that is taken out of a mailbox at a time.
 pub const CLAIM: usize = 32;
 
 /// Polls until there is something; yields now and then.
-fn poll<T>(look: impl Fn() -> Option<T>) -> T {
+fn poll<T>(pop: impl Fn() -> Option<T>) -> T {
     let mut tries = 0_u32;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = pop() {
             return found;
         }
         tries += 1;
@@ -34,7 +34,7 @@ fn poll<T>(look: impl Fn() -> Option<T>) -> T {
 #[derive(Default)]
 pub struct Unordered(SegQueue<Message>);
 
-impl Way for Unordered {
+impl Transport for Unordered {
     fn send(&self, message: Message) {
         self.0.push(message);
     }
@@ -62,7 +62,7 @@ fn drain(queue: &SegQueue<Message>, reader: usize, log: &Log) {
 #[derive(Default)]
 pub struct Shards([SegQueue<Message>; PAIRS]);
 
-impl Way for Shards {
+impl Transport for Shards {
     fn send(&self, message: Message) {
         let shard = (key(message.conversation) >> 32) as usize % PAIRS;
         self.0[shard].push(message);
@@ -98,7 +98,7 @@ impl Mailbox {
     }
 
     /// The taken messages have been served; returns whether the key must be scheduled again.
-    fn leave(&mut self) -> bool {
+    fn finish(&mut self) -> bool {
         self.scheduled = !self.waiting.is_empty();
         self.scheduled
     }
@@ -110,7 +110,7 @@ pub fn serve(mailbox: &Mutex<Mailbox>, reader: usize, log: &Log, some: &mut Vec<
     for message in some.drain(..) {
         log.serve(reader, message);
     }
-    mailbox.lock().leave()
+    mailbox.lock().finish()
 }
 
 /// A mailbox for each key, and a queue of the keys that have work.
@@ -130,7 +130,7 @@ impl Mailboxes {
     }
 }
 
-impl Way for Mailboxes {
+impl Transport for Mailboxes {
     fn send(&self, message: Message) {
         self.send_all(&[message]);
     }
@@ -168,7 +168,7 @@ pub struct DashMailboxes {
     run: SegQueue<u64>,
 }
 
-impl Way for DashMailboxes {
+impl Transport for DashMailboxes {
     fn send(&self, message: Message) {
         let key = key(message.conversation);
         if self.boxes.entry(key).or_default().put(&[message]) {
@@ -191,7 +191,7 @@ impl Way for DashMailboxes {
             // Under the shard's lock: no message can come in between.
             if self
                 .boxes
-                .remove_if_mut(&key, |_, mailbox| !mailbox.leave())
+                .remove_if_mut(&key, |_, mailbox| !mailbox.finish())
                 .is_none()
             {
                 self.run.push(key);

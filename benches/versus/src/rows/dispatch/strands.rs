@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::course::{Log, Message, PAIRS, Way};
+use super::harness::{Log, Message, PAIRS, Transport};
 use super::peers::{CLAIM, Mailbox, serve};
 use crate::race::{pin, worker};
 
@@ -61,7 +61,7 @@ pub struct Strands<P> {
     shared: Arc<Shared>,
     pool: P,
     /// Keeps the pool's threads.
-    _kept: Option<tokio::runtime::Runtime>,
+    _runtime: Option<tokio::runtime::Runtime>,
 }
 
 struct Shared {
@@ -74,14 +74,14 @@ impl<P: Pool> Strands<P> {
         conversations: u32,
         log: &Arc<Log>,
         pool: P,
-        kept: Option<tokio::runtime::Runtime>,
+        runtime: Option<tokio::runtime::Runtime>,
     ) -> Self {
         let boxes = (0..conversations).map(|_| Mutex::default()).collect();
         let log = log.clone();
         Self {
             shared: Arc::new(Shared { boxes, log }),
             pool,
-            _kept: kept,
+            _runtime: runtime,
         }
     }
 }
@@ -98,7 +98,7 @@ fn schedule<P: Pool>(shared: Arc<Shared>, pool: P, conversation: u32) {
     });
 }
 
-impl<P: Pool> Way for Strands<P> {
+impl<P: Pool> Transport for Strands<P> {
     fn send(&self, message: Message) {
         self.send_all(&[message]);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::course::Message;
+use super::harness::Message;
 use super::*;
 use crate::contender::Contender;
 
@@ -17,10 +17,10 @@ const SMALL: Shape = Shape {
     ordered: true,
 };
 
-/// A way that changes the messages that it holds when they are received.
+/// A transport that changes the messages that it holds when they are received.
 struct Broken(Mutex<Vec<Message>>, fn(&mut Vec<Message>));
 
-impl Way for Broken {
+impl Transport for Broken {
     fn send(&self, message: Message) {
         self.0.lock().push(message);
     }
@@ -37,11 +37,14 @@ impl Way for Broken {
     fn stop(&self, _: usize) {}
 }
 
-fn outcome(harm: fn(&mut Vec<Message>)) -> Result<(), String> {
-    let way = Broken(Mutex::default(), harm);
+fn outcome(damage: fn(&mut Vec<Message>)) -> Result<(), String> {
+    let transport = Broken(Mutex::default(), damage);
     // Readers that return at once come after the sends only if the sends are timed alone.
-    let mut course = Course::new(SMALL, |_| way).patience(Duration::from_secs(1));
-    course.run(400).map(drop).map_err(|error| error.to_string())
+    let mut harness = Harness::new(SMALL, |_| transport).time_out(Duration::from_secs(1));
+    harness
+        .run(400)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn every_contender_passes_a_short_run() {
 fn a_batch_to_many_goes_by_one_call_to_conversations_drawn_for_each() {
     struct Batches(Mutex<Vec<Vec<Message>>>);
 
-    impl Way for Batches {
+    impl Transport for Batches {
         fn send(&self, _: Message) {
             panic!("one by one");
         }
@@ -124,24 +127,24 @@ fn a_batch_to_many_goes_by_one_call_to_conversations_drawn_for_each() {
         many: true,
         ..SMALL
     };
-    let mut course = Course::new(many, |_| Batches(Mutex::default()));
-    course.run(400).expect("in order");
+    let mut harness = Harness::new(many, |_| Batches(Mutex::default()));
+    harness.run(400).expect("in order");
 }
 
 #[test]
-fn a_hop_that_gives_another_message_is_caught() {
-    struct Behind(crossbeam_queue::SegQueue<latency::Note>);
+fn a_link_that_gives_another_message_is_caught() {
+    struct Wrong(crossbeam_queue::SegQueue<latency::Note>);
 
-    impl latency::Hop for Behind {
+    impl latency::Link for Wrong {
         fn send(&self, note: latency::Note) {
             self.0.push(note.next());
         }
 
         fn receive(&self) -> latency::Note {
-            latency::Hop::receive(&self.0)
+            latency::Link::receive(&self.0)
         }
     }
-    let way = Behind(crossbeam_queue::SegQueue::new());
+    let link = Wrong(crossbeam_queue::SegQueue::new());
     let pause = Duration::ZERO;
-    assert!(latency::Hops { way, pause }.run(10).is_err());
+    assert!(latency::Latency { link, pause }.run(10).is_err());
 }

@@ -1,4 +1,4 @@
-//! Job queues that a user would write by hand.
+//! Job queues as a user would write them.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,9 +8,9 @@ use super::Jobs;
 
 /// The groups that have work and no claimed job, in the order in which they became so; not in the
 /// order of keys.
-pub struct Fifo(Mutex<FifoBooks>);
+pub struct Fifo(Mutex<FifoState>);
 
-struct FifoBooks {
+struct FifoState {
     ready: VecDeque<u64>,
     groups: Vec<Group>,
 }
@@ -23,7 +23,7 @@ struct Group {
 
 impl Fifo {
     pub fn new(groups: u64) -> Self {
-        Self(Mutex::new(FifoBooks {
+        Self(Mutex::new(FifoState {
             ready: VecDeque::new(),
             groups: vec![Group::default(); groups as usize],
         }))
@@ -36,11 +36,11 @@ impl Jobs for Fifo {
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let state = &mut *self.0.lock();
         for (key, group) in jobs {
-            let its = &mut state.groups[group as usize];
-            if its.waiting.is_empty() && !its.claimed {
+            let entry = &mut state.groups[group as usize];
+            if entry.waiting.is_empty() && !entry.claimed {
                 state.ready.push_back(group);
             }
-            its.waiting.push_back(key);
+            entry.waiting.push_back(key);
         }
     }
 
@@ -48,9 +48,9 @@ impl Jobs for Fifo {
         let state = &mut *self.0.lock();
         let n = n.min(state.ready.len());
         let take = |group: u64| {
-            let its = &mut state.groups[group as usize];
-            its.claimed = true;
-            (its.waiting.pop_front().expect("it has work"), group)
+            let entry = &mut state.groups[group as usize];
+            entry.claimed = true;
+            (entry.waiting.pop_front().expect("it has work"), group)
         };
         state.ready.drain(..n).map(take).collect()
     }
@@ -62,9 +62,9 @@ impl Jobs for Fifo {
     fn finish(&self, claims: Vec<Self::Claim<'_>>) {
         let state = &mut *self.0.lock();
         for (_, group) in claims {
-            let its = &mut state.groups[group as usize];
-            its.claimed = false;
-            if !its.waiting.is_empty() {
+            let entry = &mut state.groups[group as usize];
+            entry.claimed = false;
+            if !entry.waiting.is_empty() {
                 state.ready.push_back(group);
             }
         }
@@ -72,33 +72,33 @@ impl Jobs for Fifo {
 }
 
 /// The first job of each group that has no claimed job, in the order of keys.
-pub struct ById(Mutex<ByIdBooks>);
+pub struct ByKey(Mutex<ByKeyState>);
 
-struct ByIdBooks {
+struct ByKeyState {
     first: BTreeSet<(u64, u64)>,
     groups: Vec<Group>,
 }
 
-impl ById {
+impl ByKey {
     pub fn new(groups: u64) -> Self {
-        Self(Mutex::new(ByIdBooks {
+        Self(Mutex::new(ByKeyState {
             first: BTreeSet::new(),
             groups: vec![Group::default(); groups as usize],
         }))
     }
 }
 
-impl Jobs for ById {
+impl Jobs for ByKey {
     type Claim<'q> = (u64, u64);
 
     fn push(&self, jobs: impl Iterator<Item = (u64, u64)>) {
         let state = &mut *self.0.lock();
         for (key, group) in jobs {
-            let its = &mut state.groups[group as usize];
-            if its.waiting.is_empty() && !its.claimed {
+            let entry = &mut state.groups[group as usize];
+            if entry.waiting.is_empty() && !entry.claimed {
                 state.first.insert((key, group));
             }
-            its.waiting.push_back(key);
+            entry.waiting.push_back(key);
         }
     }
 
@@ -108,9 +108,9 @@ impl Jobs for ById {
         while claims.len() < n
             && let Some((key, group)) = state.first.pop_first()
         {
-            let its = &mut state.groups[group as usize];
-            its.claimed = true;
-            its.waiting.pop_front();
+            let entry = &mut state.groups[group as usize];
+            entry.claimed = true;
+            entry.waiting.pop_front();
             claims.push((key, group));
         }
         claims
@@ -123,9 +123,9 @@ impl Jobs for ById {
     fn finish(&self, claims: Vec<Self::Claim<'_>>) {
         let state = &mut *self.0.lock();
         for (_, group) in claims {
-            let its = &mut state.groups[group as usize];
-            its.claimed = false;
-            if let Some(&key) = its.waiting.front() {
+            let entry = &mut state.groups[group as usize];
+            entry.claimed = false;
+            if let Some(&key) = entry.waiting.front() {
                 state.first.insert((key, group));
             }
         }

@@ -10,19 +10,19 @@ use lockable::LockPool;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxBuildHasher;
 
-use super::{At, Locks};
+use super::{Locks, Node};
 
-impl Resource for At {
+impl Resource for Node {
     fn parent(&self) -> Option<Self> {
         match self {
-            At::Root => None,
-            At::Leaf(_) => Some(At::Root),
+            Node::Root => None,
+            Node::Leaf(_) => Some(Node::Root),
         }
     }
 }
 
 /// Ours; each thread is an owner.
-pub struct Table(LockTable<At, FxBuildHasher>);
+pub struct Table(LockTable<Node, FxBuildHasher>);
 
 impl Table {
     pub fn new() -> Self {
@@ -31,21 +31,21 @@ impl Table {
 }
 
 impl Locks for Table {
-    type Access<'a> = Owner<At, FxBuildHasher>;
+    type Access<'a> = Owner<Node, FxBuildHasher>;
 
     fn access(&self) -> Self::Access<'_> {
         self.0.owner(0)
     }
 
-    fn with(owner: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
-        owner.lock(&at, mode).wait().expect("no deadlock");
+    fn with(owner: &mut Self::Access<'_>, node: Node, mode: Mode, f: impl FnOnce()) {
+        owner.lock(&node, mode).wait().expect("no deadlock");
         f();
-        owner.release(&at).expect("it was granted");
+        owner.release(&node).expect("it was granted");
     }
 }
 
 /// Ours; each turn has an owner of its own, like a transaction.
-pub struct Owners(LockTable<At, FxBuildHasher>);
+pub struct Owners(LockTable<Node, FxBuildHasher>);
 
 impl Owners {
     pub fn new() -> Self {
@@ -54,15 +54,15 @@ impl Owners {
 }
 
 impl Locks for Owners {
-    type Access<'a> = &'a LockTable<At, FxBuildHasher>;
+    type Access<'a> = &'a LockTable<Node, FxBuildHasher>;
 
     fn access(&self) -> Self::Access<'_> {
         &self.0
     }
 
-    fn with(table: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
+    fn with(table: &mut Self::Access<'_>, node: Node, mode: Mode, f: impl FnOnce()) {
         let mut owner = table.owner(0);
-        owner.lock(&at, mode).wait().expect("no deadlock");
+        owner.lock(&node, mode).wait().expect("no deadlock");
         f();
     }
 }
@@ -77,24 +77,23 @@ impl Renewed {
 }
 
 impl Locks for Renewed {
-    type Access<'a> = Owner<At, FxBuildHasher>;
+    type Access<'a> = Owner<Node, FxBuildHasher>;
 
     fn access(&self) -> Self::Access<'_> {
         self.0.access()
     }
 
-    fn with(owner: &mut Self::Access<'_>, at: At, mode: Mode, f: impl FnOnce()) {
-        owner.lock(&at, mode).wait().expect("no deadlock");
+    fn with(owner: &mut Self::Access<'_>, node: Node, mode: Mode, f: impl FnOnce()) {
+        owner.lock(&node, mode).wait().expect("no deadlock");
         f();
         owner.renew();
     }
 }
 
-/// A first version by hand: counts by mode in a map under one mutex; an entry goes when it is
-/// vacant.
+/// The simplest lock manager: counts by mode in a map under one mutex; a vacant entry is removed.
 #[derive(Default)]
 pub struct Naive {
-    map: Mutex<HashMap<At, Counts, FxBuildHasher>>,
+    map: Mutex<HashMap<Node, Counts, FxBuildHasher>>,
     changed: Condvar,
 }
 
@@ -117,34 +116,34 @@ impl Counts {
 }
 
 impl Naive {
-    fn path(at: At, mode: Mode) -> impl DoubleEndedIterator<Item = (At, Mode)> {
-        let root = at.parent().map(|root| (root, mode.parent_needs()));
-        root.into_iter().chain([(at, mode)])
+    fn path(node: Node, mode: Mode) -> impl DoubleEndedIterator<Item = (Node, Mode)> {
+        let root = node.parent().map(|root| (root, mode.parent_needs()));
+        root.into_iter().chain([(node, mode)])
     }
 
-    fn lock(&self, at: At, mode: Mode) {
+    fn lock(&self, node: Node, mode: Mode) {
         let mut map = self.map.lock();
-        for (at, mode) in Self::path(at, mode) {
-            let mut counts = map.entry(at).or_default();
+        for (node, mode) in Self::path(node, mode) {
+            let mut counts = map.entry(node).or_default();
             while !counts.free(mode) {
                 counts.waiting += 1;
                 self.changed.wait(&mut map);
-                counts = map.entry(at).or_default();
+                counts = map.entry(node).or_default();
                 counts.waiting -= 1;
             }
             counts.held[mode as usize] += 1;
         }
     }
 
-    fn unlock(&self, at: At, mode: Mode) {
+    fn unlock(&self, node: Node, mode: Mode) {
         let mut map = self.map.lock();
         let mut wakes = false;
-        for (at, mode) in Self::path(at, mode).rev() {
-            let counts = map.get_mut(&at).expect("it is held");
+        for (node, mode) in Self::path(node, mode).rev() {
+            let counts = map.get_mut(&node).expect("it is held");
             counts.held[mode as usize] -= 1;
             wakes |= counts.waiting > 0;
             if counts.vacant() {
-                map.remove(&at);
+                map.remove(&node);
             }
         }
         drop(map);
@@ -161,22 +160,22 @@ impl Locks for Naive {
         self
     }
 
-    fn with(access: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
-        access.lock(at, mode);
+    fn with(access: &mut &Self, node: Node, mode: Mode, f: impl FnOnce()) {
+        access.lock(node, mode);
         f();
-        access.unlock(at, mode);
+        access.unlock(node, mode);
     }
 }
 
 /// A mutex per key, made on first use and never removed: no modes, no hierarchy.
-pub struct Mutexes(DashMap<At, Arc<Mutex<()>>, FxBuildHasher>);
+pub struct Mutexes(DashMap<Node, Arc<Mutex<()>>, FxBuildHasher>);
 
 impl Mutexes {
     /// Has the mutexes of this many leaves from the beginning.
     pub fn new(leaves: u32) -> Self {
         let map = DashMap::with_hasher(FxBuildHasher);
         for leaf in 0..leaves {
-            map.insert(At::Leaf(leaf), Arc::default());
+            map.insert(Node::Leaf(leaf), Arc::default());
         }
         Self(map)
     }
@@ -189,9 +188,9 @@ impl Locks for Mutexes {
         self
     }
 
-    fn with(access: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
-        let known = access.0.get(&at).map(|mutex| mutex.clone());
-        let mutex = known.unwrap_or_else(|| access.0.entry(at).or_default().clone());
+    fn with(access: &mut &Self, node: Node, _: Mode, f: impl FnOnce()) {
+        let known = access.0.get(&node).map(|mutex| mutex.clone());
+        let mutex = known.unwrap_or_else(|| access.0.entry(node).or_default().clone());
         let _guard = mutex.lock();
         f();
     }
@@ -199,7 +198,7 @@ impl Locks for Mutexes {
 
 /// Exclusive only: no modes, no hierarchy.
 #[derive(Default)]
-pub struct Lockable(LockPool<At>);
+pub struct Lockable(LockPool<Node>);
 
 impl Locks for Lockable {
     type Access<'a> = &'a Self;
@@ -208,8 +207,8 @@ impl Locks for Lockable {
         self
     }
 
-    fn with(access: &mut &Self, at: At, _: Mode, f: impl FnOnce()) {
-        let _guard = access.0.blocking_lock(at);
+    fn with(access: &mut &Self, node: Node, _: Mode, f: impl FnOnce()) {
+        let _guard = access.0.blocking_lock(node);
         f();
     }
 }

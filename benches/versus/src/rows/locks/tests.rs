@@ -10,7 +10,7 @@ impl Locks for Open {
 
     fn access(&self) {}
 
-    fn with(_: &mut (), _: At, _: Mode, f: impl FnOnce()) {
+    fn with(_: &mut (), _: Node, _: Mode, f: impl FnOnce()) {
         f();
     }
 }

@@ -6,7 +6,7 @@ use conversant::intent::IntentLock;
 use conversant::modes::Mode;
 use crossbeam_utils::CachePadded;
 
-use super::{At, Locks};
+use super::{Locks, Node};
 use crate::drive::drive;
 use crate::race::wait_until;
 
@@ -65,8 +65,8 @@ impl Locks for Word {
         self
     }
 
-    fn with(access: &mut &Self, at: At, mode: Mode, f: impl FnOnce()) {
-        let At::Leaf(leaf) = at else {
+    fn with(access: &mut &Self, node: Node, mode: Mode, f: impl FnOnce()) {
+        let Node::Leaf(leaf) = node else {
             wait_until(|| access.try_root(mode));
             f();
             return access.leave_root(mode);
@@ -85,18 +85,18 @@ impl Locks for Word {
 pub struct Striped {
     strong: CachePadded<AtomicU32>,
     lines: [CachePadded<AtomicU32>; 8],
-    seats: AtomicUsize,
+    threads: AtomicUsize,
 }
 
 impl Locks for Striped {
     type Access<'a> = (&'a AtomicU32, &'a AtomicU32);
 
     fn access(&self) -> Self::Access<'_> {
-        let access = self.seats.fetch_add(1, Ordering::Relaxed);
+        let access = self.threads.fetch_add(1, Ordering::Relaxed);
         (&self.lines[access % self.lines.len()], &self.strong)
     }
 
-    fn with((line, strong): &mut Self::Access<'_>, _: At, _: Mode, f: impl FnOnce()) {
+    fn with((line, strong): &mut Self::Access<'_>, _: Node, _: Mode, f: impl FnOnce()) {
         line.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         assert_eq!(
@@ -116,7 +116,7 @@ impl Locks for IntentLock {
         self
     }
 
-    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: Node, mode: Mode, f: impl FnOnce()) {
         let _guard = access.lock(mode).wait();
         f();
     }
@@ -129,7 +129,7 @@ impl Locks for parking_lot::RwLock<()> {
         self
     }
 
-    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: Node, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
             let _guard = access.read();
             f();
@@ -147,7 +147,7 @@ impl Locks for parking_lot::Mutex<()> {
         self
     }
 
-    fn with(access: &mut &Self, _: At, _: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: Node, _: Mode, f: impl FnOnce()) {
         let _guard = access.lock();
         f();
     }
@@ -163,7 +163,7 @@ impl Locks for Std {
         &self.0
     }
 
-    fn with(access: &mut Self::Access<'_>, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut Self::Access<'_>, _: Node, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
             let _guard = access.read().expect("not poisoned");
             f();
@@ -195,7 +195,7 @@ impl Locks for Tokio {
         self
     }
 
-    fn with(access: &mut &Self, _: At, mode: Mode, f: impl FnOnce()) {
+    fn with(access: &mut &Self, _: Node, mode: Mode, f: impl FnOnce()) {
         if mode == Mode::S {
             let _guard = drive(access.lock.read(), access.waits);
             f();

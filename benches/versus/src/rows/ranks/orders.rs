@@ -11,58 +11,58 @@ use conversant::limit::{Bypass, Limit};
 use priority_queue::PriorityQueue;
 use rustc_hash::FxBuildHasher;
 
-use super::{BUMPED, Place};
+use super::{BUMPED, Rank};
 
-/// Groups in order. `places` has the place of each; it is written before `push` is called.
+/// Groups in order. `ranks` has the rank of each, as it is before `push` is called.
 pub trait Order {
     /// A group of this level will be pushed: for orders that must be told before.
-    fn begin(&mut self, _group: u32, _level: u16) {}
+    fn add_group(&mut self, _group: u32, _level: u16) {}
 
-    fn push(&mut self, group: u32, places: &[Place]);
+    fn push(&mut self, group: u32, ranks: &[Rank]);
 
-    /// Takes the first group out of line; returns it and its level.
-    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)>;
+    /// Takes the first group out; returns it and its level.
+    fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)>;
 
-    /// Moves a group that is in line, and writes down its new place.
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]);
+    /// Moves a group, and records its new rank.
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]);
 }
 
-/// As the lanes use it: groups join under a ticket, which gives their places.
+/// As the lanes use it: groups join under a ticket, their number.
 #[derive(Default)]
-pub struct Lined(ReadyQueue<u32>);
+pub struct OurReadyQueue(ReadyQueue<u32>);
 
-impl Lined {
+impl OurReadyQueue {
     #[inline(always)]
-    fn join(&mut self, group: u32, place: Place) {
-        match place.level.checked_sub(BUMPED) {
-            None => self.0.push(place.seq, place.level as u8, group),
-            Some(_) => self.0.insert(place.seq, standing(place), group),
+    fn join(&mut self, group: u32, rank: Rank) {
+        match rank.level.checked_sub(BUMPED) {
+            None => self.0.push(rank.seq, rank.level as u8, group),
+            Some(_) => self.0.insert(rank.seq, position(rank), group),
         }
     }
 }
 
-fn standing(place: Place) -> Position {
-    let bumped = place.level.checked_sub(BUMPED);
-    let bump = bumped.map(|bumped| (bumped as u8, place.seq));
-    Position::new(place.level as u8, place.seq, bump)
+fn position(rank: Rank) -> Position {
+    let bumped = rank.level.checked_sub(BUMPED);
+    let bump = bumped.map(|bumped| (bumped as u8, rank.seq));
+    Position::new(rank.level as u8, rank.seq, bump)
 }
 
-impl Order for Lined {
+impl Order for OurReadyQueue {
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
-        self.join(group, places[group as usize]);
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
+        self.join(group, ranks[group as usize]);
     }
 
     #[inline(always)]
-    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)> {
         let (group, _) = self.0.pop(false)?;
-        Some((group, places[group as usize].level))
+        Some((group, ranks[group as usize].level))
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        let from = std::mem::replace(&mut places[group as usize], to);
-        self.0.remove(standing(from));
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        let from = std::mem::replace(&mut ranks[group as usize], to);
+        self.0.remove(position(from));
         self.join(group, to);
     }
 }
@@ -72,8 +72,8 @@ impl Order for Lined {
 pub struct Bitmap {
     words: [u64; 8],
     rings: Vec<VecDeque<(u64, u32)>>,
-    /// What a ring may grow to by bumps: twice what belongs into one.
-    kept: usize,
+    /// How long a ring may become by bumps: twice its share of the groups.
+    longest: usize,
 }
 
 impl Bitmap {
@@ -81,22 +81,22 @@ impl Bitmap {
         Self {
             words: [0; 8],
             rings: (0..512).map(|_| VecDeque::new()).collect(),
-            kept: groups as usize / 128 + 8,
+            longest: groups as usize / 128 + 8,
         }
     }
 }
 
 impl Order for Bitmap {
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
-        let place = places[group as usize];
-        let level = usize::from(place.level);
-        self.rings[level].push_back((place.seq, group));
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
+        let rank = ranks[group as usize];
+        let level = usize::from(rank.level);
+        self.rings[level].push_back((rank.seq, group));
         self.words[level / 64] |= 1 << (level % 64);
     }
 
     #[inline(always)]
-    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, _: &mut [Rank]) -> Option<(u32, u16)> {
         let word = self.words.iter().rposition(|&word| word != 0)?;
         let level = word * 64 + 63 - self.words[word].leading_zeros() as usize;
         let (_, group) = self.rings[level].pop_front()?;
@@ -107,13 +107,13 @@ impl Order for Bitmap {
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        places[group as usize] = to;
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        ranks[group as usize] = to;
         let ring = &mut self.rings[usize::from(to.level)];
-        if ring.len() >= self.kept {
+        if ring.len() >= self.longest {
             ring.pop_front();
         }
-        self.push(group, places);
+        self.push(group, ranks);
     }
 }
 
@@ -121,8 +121,8 @@ impl Order for Bitmap {
 type Key = (u16, Reverse<u64>);
 
 #[inline(always)]
-fn key(place: Place) -> Key {
-    (place.level, Reverse(place.seq))
+fn key(rank: Rank) -> Key {
+    (rank.level, Reverse(rank.seq))
 }
 
 /// Moved groups are pushed again; their stale entries are swept when they are half of all.
@@ -134,16 +134,16 @@ pub struct Heap {
 
 impl Order for Heap {
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
         self.live += 1;
-        self.heap.push((key(places[group as usize]), group));
+        self.heap.push((key(ranks[group as usize]), group));
     }
 
     #[inline(always)]
-    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)> {
         loop {
             let ((level, Reverse(seq)), group) = self.heap.pop()?;
-            if places[group as usize] == (Place { level, seq }) {
+            if ranks[group as usize] == (Rank { level, seq }) {
                 self.live -= 1;
                 return Some((group, level));
             }
@@ -151,12 +151,12 @@ impl Order for Heap {
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        places[group as usize] = to;
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        ranks[group as usize] = to;
         self.heap.push((key(to), group));
         if self.heap.len() > 2 * self.live {
             self.heap
-                .retain(|&(at, group)| at == key(places[group as usize]));
+                .retain(|&(at, group)| at == key(ranks[group as usize]));
         }
     }
 }
@@ -166,18 +166,18 @@ pub struct Tree(BTreeSet<(Key, u32)>);
 
 impl Order for Tree {
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
-        self.0.insert((key(places[group as usize]), group));
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
+        self.0.insert((key(ranks[group as usize]), group));
     }
 
     #[inline(always)]
-    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, _: &mut [Rank]) -> Option<(u32, u16)> {
         self.0.pop_last().map(|((level, _), group)| (group, level))
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        let from = std::mem::replace(&mut places[group as usize], to);
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        let from = std::mem::replace(&mut ranks[group as usize], to);
         self.0.remove(&(key(from), group));
         self.0.insert((key(to), group));
     }
@@ -188,30 +188,30 @@ pub struct Queue(PriorityQueue<u32, Key, FxBuildHasher>);
 
 impl Order for Queue {
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
-        self.0.push(group, key(places[group as usize]));
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
+        self.0.push(group, key(ranks[group as usize]));
     }
 
     #[inline(always)]
-    fn pop(&mut self, _: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, _: &mut [Rank]) -> Option<(u32, u16)> {
         self.0.pop().map(|(group, (level, _))| (group, level))
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        places[group as usize] = to;
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        ranks[group as usize] = to;
         self.0.change_priority(&group, key(to));
     }
 }
 
 /// More than an order: each message is claimed, completed and sent again.
-pub struct Backlogged {
+pub struct OurBacklog {
     backlog: Backlog<u32>,
     lane: LaneKey,
     groups: Vec<GroupKey>,
 }
 
-impl Backlogged {
+impl OurBacklog {
     pub fn new() -> Self {
         let mut backlog = Backlog::new(Bypass::Unbounded);
         let lane = backlog.add_lane(1, Limit::Unlimited).expect("in range");
@@ -223,31 +223,31 @@ impl Backlogged {
     }
 }
 
-impl Order for Backlogged {
-    fn begin(&mut self, _: u32, level: u16) {
+impl Order for OurBacklog {
+    fn add_group(&mut self, _: u32, level: u16) {
         let level = level.min(255) as u8;
         let group = self.backlog.add_group(self.lane, Limit::SERIAL, level);
         self.groups.push(group.expect("in range"));
     }
 
     #[inline(always)]
-    fn push(&mut self, group: u32, places: &[Place]) {
-        let level = places[group as usize].level;
+    fn push(&mut self, group: u32, ranks: &[Rank]) {
+        let level = ranks[group as usize].level;
         let bump = level.checked_sub(BUMPED).map(|level| level as u8);
         let key = self.groups[group as usize];
         self.backlog.send(key, None, bump, group);
     }
 
     #[inline(always)]
-    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)> {
         let claim = self.backlog.claim()?;
         self.backlog.complete(claim.group?, claim.tier);
-        Some((claim.item, places[claim.item as usize].level))
+        Some((claim.item, ranks[claim.item as usize].level))
     }
 
     #[inline(always)]
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        places[group as usize] = to;
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        ranks[group as usize] = to;
         self.backlog
             .bump(self.groups[group as usize], (to.level - BUMPED) as u8);
     }

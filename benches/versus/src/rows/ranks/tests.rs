@@ -7,17 +7,17 @@ use super::*;
 struct Stack(Vec<u32>);
 
 impl Order for Stack {
-    fn push(&mut self, group: u32, _: &[Place]) {
+    fn push(&mut self, group: u32, _: &[Rank]) {
         self.0.push(group);
     }
 
-    fn pop(&mut self, places: &mut [Place]) -> Option<(u32, u16)> {
+    fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)> {
         let group = self.0.pop()?;
-        Some((group, places[group as usize].level))
+        Some((group, ranks[group as usize].level))
     }
 
-    fn bump(&mut self, group: u32, to: Place, places: &mut [Place]) {
-        places[group as usize] = to;
+    fn bump(&mut self, group: u32, to: Rank, ranks: &mut [Rank]) {
+        ranks[group as usize] = to;
     }
 }
 
@@ -41,8 +41,8 @@ fn a_wrong_order_is_caught() {
 #[test]
 fn all_contenders_give_the_same_order() {
     for bumps in [false, true] {
-        check(Lined::default(), bumps).unwrap();
-        check(Backlogged::new(), bumps).unwrap();
+        check(OurReadyQueue::default(), bumps).unwrap();
+        check(OurBacklog::new(), bumps).unwrap();
         check(Tree::default(), bumps).unwrap();
         check(Queue::default(), bumps).unwrap();
         check(Heap::default(), bumps).unwrap();

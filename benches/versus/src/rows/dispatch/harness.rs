@@ -10,13 +10,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::contender::{Contender, Sample};
 use crate::race::{pin, race};
-use crate::work::{Draw, work};
+use crate::work::{Random, work};
 
 /// Senders, and as many readers: each processor has one of both.
 pub const PAIRS: usize = 2;
 
 /// How long a sender that is done sleeps between checks.
-const LOOK_AGAIN: Duration = Duration::from_micros(1_000);
+const POLL_INTERVAL: Duration = Duration::from_micros(1_000);
 
 /// Twelve bytes, like a message that names something.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ pub struct Log {
     base: Instant,
     /// A reader takes the time if its count has none of these bits: so it has the end of a run to
     /// within a few messages, without a thread that watches and disturbs.
-    stamps: AtomicU64,
+    stamp_mask: AtomicU64,
 }
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Log {
             readers: Default::default(),
             hold,
             base: Instant::now(),
-            stamps: AtomicU64::new(0),
+            stamp_mask: AtomicU64::new(0),
         }
     }
 
@@ -95,7 +95,7 @@ impl Log {
         work(self.hold);
         add(&mine.sum, u64::from(message.seq));
         add(&mine.count, 1);
-        if mine.count.load(Relaxed) & self.stamps.load(Relaxed) == 0 {
+        if mine.count.load(Relaxed) & self.stamp_mask.load(Relaxed) == 0 {
             mine.stamp.store(self.now(), Relaxed);
         }
     }
@@ -110,8 +110,8 @@ fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Relaxed) + more, Relaxed);
 }
 
-/// A way from senders to readers.
-pub trait Way: Send + Sync + 'static {
+/// How messages get from senders to readers.
+pub trait Transport: Send + Sync + 'static {
     fn send(&self, message: Message);
 
     /// Sends messages of one conversation.
@@ -147,43 +147,43 @@ pub struct Shape {
 }
 
 /// One contender's runs.
-pub struct Course<W> {
-    way: W,
+pub struct Harness<W> {
+    transport: W,
     log: Arc<Log>,
     shape: Shape,
     /// Messages sent so far by each sender, and the sum of all numbers.
     sent: u32,
     sum: u64,
     /// If nothing is served for this long, a message is lost.
-    patience: Duration,
+    time_out: Duration,
 }
 
-impl<W: Way> Course<W> {
-    pub fn new(shape: Shape, way: impl FnOnce(&Arc<Log>) -> W) -> Self {
+impl<W: Transport> Harness<W> {
+    pub fn new(shape: Shape, transport: impl FnOnce(&Arc<Log>) -> W) -> Self {
         let log = Arc::new(Log::new(shape.conversations, shape.hold));
         Self {
-            way: way(&log),
+            transport: transport(&log),
             log,
             shape,
             sent: 0,
             sum: 0,
-            patience: Duration::from_secs(10),
+            time_out: Duration::from_secs(10),
         }
     }
 
     #[cfg(test)]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn time_out(mut self, time_out: Duration) -> Self {
+        self.time_out = time_out;
         self
     }
 
     /// Sends `count` messages, to conversations drawn at random.
     fn submit(&self, sender: usize, count: u32) {
-        let mut draw = Draw::new(u64::from(self.sent) * PAIRS as u64 + sender as u64);
+        let mut random = Random::new(u64::from(self.sent) * PAIRS as u64 + sender as u64);
         let mut batch = Vec::with_capacity(self.shape.batch);
         let mut seq = self.sent;
         while seq < self.sent + count {
-            let mut draw = || draw.below(self.shape.conversations);
+            let mut random = || random.below(self.shape.conversations);
             let mut next = |conversation| {
                 seq += 1;
                 Message {
@@ -193,24 +193,24 @@ impl<W: Way> Course<W> {
                 }
             };
             if self.shape.batch == 1 {
-                self.way.send(next(draw()));
+                self.transport.send(next(random()));
                 continue;
             }
             batch.clear();
             let places = 0..self.shape.batch;
             if self.shape.many {
-                batch.extend(places.map(|_| next(draw())));
-                self.way.send_many(&batch);
+                batch.extend(places.map(|_| next(random())));
+                self.transport.send_many(&batch);
             } else {
-                let one = draw();
+                let one = random();
                 batch.extend(places.map(|_| next(one)));
-                self.way.send_all(&batch);
+                self.transport.send_all(&batch);
             }
         }
     }
 
-    /// Waits until `goal` messages have been served in all, or none has been for too long.
-    fn served(&self, goal: u64) {
+    /// Waits until `goal` messages have been served, or none has been for too long.
+    fn wait_served(&self, goal: u64) {
         let mut seen = (0, Instant::now());
         loop {
             let count = self.log.total(|reader| &reader.count);
@@ -219,29 +219,29 @@ impl<W: Way> Course<W> {
             }
             if count != seen.0 {
                 seen = (count, Instant::now());
-            } else if seen.1.elapsed() > self.patience {
+            } else if seen.1.elapsed() > self.time_out {
                 return;
             }
             // A sender that checked all the time would take half of its reader's processor.
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     fn timed(&self, count: u32, goal: u64) -> Sample {
         if !self.shape.submit {
-            let stamps = if count < 4_096 { 0 } else { 15 };
-            self.log.stamps.store(stamps, Relaxed);
+            let stamp_mask = if count < 4_096 { 0 } else { 15 };
+            self.log.stamp_mask.store(stamp_mask, Relaxed);
             let start = AtomicU64::new(u64::MAX);
             let threads = 2 * PAIRS;
             let mut sample = race(threads, threads as u64, |number, _| {
                 let start = &start;
                 move || match number.checked_sub(PAIRS) {
-                    Some(reader) => self.way.read(reader, &self.log),
+                    Some(reader) => self.transport.read(reader, &self.log),
                     None => {
                         start.fetch_min(self.log.now(), Relaxed);
                         self.submit(number, count);
-                        self.served(goal);
-                        self.way.stop(number);
+                        self.wait_served(goal);
+                        self.transport.stop(number);
                     }
                 }
             });
@@ -258,17 +258,17 @@ impl<W: Way> Course<W> {
             for reader in 0..PAIRS {
                 scope.spawn(move || {
                     pin(reader);
-                    self.way.read(reader, &self.log);
+                    self.transport.read(reader, &self.log);
                 });
             }
-            self.served(goal);
-            (0..PAIRS).for_each(|reader| self.way.stop(reader));
+            self.wait_served(goal);
+            (0..PAIRS).for_each(|reader| self.transport.stop(reader));
         });
         sample
     }
 }
 
-impl<W: Way> Contender for Course<W> {
+impl<W: Transport> Contender for Harness<W> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
         let each = ops.div_ceil(PAIRS as u64);
         let count = u32::try_from(each.next_multiple_of(self.shape.batch as u64))?;

@@ -8,21 +8,21 @@ use std::task::{Context, Poll};
 use conversant::queue::{self, Conversation, Delivery, Detached, SendError, Turn};
 use conversant::wait::Wait;
 
-use super::epoch::Talk;
+use super::epoch::Tracked;
 use super::ledger::Message;
 
 /// Sends when there is room. Its message is accounted for also if the send is dropped before that,
 /// or before its first poll.
 pub(crate) fn send(
-    talk: Arc<Talk>,
+    tracked: Arc<Tracked>,
     message: Message,
 ) -> impl Future<Output = Vec<Turn<'static, Message>>> {
     let mut unsent = Unsent(Some(message));
     async move {
         if let Some(message) = unsent.0.take() {
-            let wait = talk.conversation.send_wait(message);
+            let wait = tracked.conversation.send_wait(message);
             if let Err(refused) = Sending(Some(wait)).await {
-                refused.message.settled();
+                refused.message.finished();
             }
         }
         Vec::new()
@@ -33,7 +33,7 @@ struct Unsent(Option<Message>);
 
 impl Drop for Unsent {
     fn drop(&mut self) {
-        self.0.iter().for_each(Message::settled);
+        self.0.iter().for_each(Message::finished);
     }
 }
 
@@ -50,7 +50,7 @@ type SendWait<'a> = queue::Sending<
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let message = self.0.take().and_then(Wait::into_message);
-        message.iter().for_each(Message::settled);
+        message.iter().for_each(Message::finished);
     }
 }
 
@@ -64,12 +64,12 @@ impl Future for Sending<'_> {
 }
 
 /// A message in flight, borrowed or detached.
-pub(crate) trait InHand: Deref<Target = Message> {
+pub(crate) trait InFlight: Deref<Target = Message> {
     fn complete(self);
     fn give_back(self);
 }
 
-impl InHand for Delivery<'_, Message> {
+impl InFlight for Delivery<'_, Message> {
     fn complete(self) {
         self.complete();
     }
@@ -79,7 +79,7 @@ impl InHand for Delivery<'_, Message> {
     }
 }
 
-impl InHand for Detached<Message> {
+impl InFlight for Detached<Message> {
     fn complete(self) {
         self.complete();
     }

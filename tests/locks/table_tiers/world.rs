@@ -132,11 +132,11 @@ pub(super) enum Protocol {
     /// S, then the receive is released, then IX.
     Locks,
     /// The receive is released, then S, then IX.
-    LetGoTooEarly,
+    ReleaseTooEarly,
     Gate,
 }
 
-pub(super) struct Plant {
+pub(super) struct World {
     clock: Clock,
     turn: Turn,
     pub(super) locks: LockTable<Tier>,
@@ -149,7 +149,7 @@ pub(super) struct Plant {
     failed: RefCell<Vec<usize>>,
 }
 
-impl Plant {
+impl World {
     pub(super) fn new(tasks: &[(u32, u64)]) -> Self {
         let tasks = (1..)
             .zip(tasks)
@@ -198,7 +198,7 @@ impl Plant {
     ) -> Result<(), LockError<Tier>> {
         let mut owner = self.locks.owner(0);
         let mut turn = Some(turn);
-        if protocol == Protocol::LetGoTooEarly {
+        if protocol == Protocol::ReleaseTooEarly {
             turn = None;
         }
         self.clock.sleep(delay).await;
@@ -242,8 +242,8 @@ impl Plant {
             for mode in [S, Ix] {
                 let holders = r.holders.iter().filter(|(_, held)| *held == mode).count();
                 let waiters = r.waiters.iter().filter(|w| w.asks == mode).count();
-                granted.extend(several(mode, &r.resource, holders));
-                waiting.extend(several(mode, &r.resource, waiters));
+                granted.extend(count_in_mode(mode, &r.resource, holders));
+                waiting.extend(count_in_mode(mode, &r.resource, waiters));
             }
         }
         let mut running = self.running.borrow().clone();
@@ -274,6 +274,6 @@ impl Plant {
     }
 }
 
-fn several(mode: Mode, tier: &Tier, n: usize) -> Option<String> {
+fn count_in_mode(mode: Mode, tier: &Tier, n: usize) -> Option<String> {
     (n > 0).then(|| format!("{mode}{}x{n}", tier.0))
 }

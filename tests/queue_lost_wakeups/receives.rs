@@ -1,4 +1,4 @@
-//! The queued receives: threads that sleep, and waits polled by hand.
+//! The queued receives: threads that sleep, and waits that the test polls.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use conversant::queue::{Detached, NoMore, Queue, Turn};
 use conversant::wait::WaitCounts;
 
-use crate::queue_support::{Bell, Random, poll};
+use crate::queue_support::{Random, WakeCounter, poll};
 
 /// What a reader is to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +49,14 @@ impl Tally {
     }
 }
 
-/// A receive that is polled by hand.
+/// A receive that the test polls.
 struct Polled {
     wait: Pin<Box<dyn Future<Output = Result<Turn<'static, Message>, NoMore>>>>,
-    bell: Arc<Bell>,
+    wakes: Arc<WakeCounter>,
     waker: Waker,
 }
 
-pub(crate) struct ReadyQueue {
+pub(crate) struct Receives {
     queue: &'static Queue<Message>,
     pub(crate) tally: Arc<Tally>,
     threads: Vec<JoinHandle<()>>,
@@ -69,7 +69,7 @@ pub(crate) struct ReadyQueue {
 /// Only turns a hang into a failure.
 const LONG: Duration = Duration::from_secs(120);
 
-impl ReadyQueue {
+impl Receives {
     pub(crate) fn new(queue: &'static Queue<Message>, threads: usize) -> Self {
         let tally = Arc::new(Tally::default());
         let thread = |n: usize| {
@@ -102,13 +102,13 @@ impl ReadyQueue {
     }
 
     /// Queues one more receive, unless there is work for it.
-    pub(crate) fn stand(&mut self) {
-        let (bell, waker) = Bell::new();
+    pub(crate) fn queue_one(&mut self) {
+        let (wakes, waker) = WakeCounter::new();
         let mut wait = self.queue.receive();
         match poll(&mut wait, &waker) {
             Poll::Pending => self.polled.push(Polled {
                 wait: Box::pin(wait),
-                bell,
+                wakes,
                 waker,
             }),
             Poll::Ready(turn) => self.tally.serve(turn.expect("it is open")),
@@ -125,28 +125,28 @@ impl ReadyQueue {
         self.until("in line", || self.queue.counts().receives == all);
     }
 
-    /// Waits until `turns` more turns are over. Polled waits are polled again when their waker
-    /// rings, and some of them give up then.
+    /// Waits until `turns` more turns are over. Polled waits are polled again when they are
+    /// woken, and some of them give up then.
     pub(crate) fn expect(&mut self, turns: u64, random: &mut Random) {
         self.expected += turns;
         let begun = Instant::now();
         loop {
-            let rung = self.polled.iter().position(|one| one.bell.rings() > 0);
-            if let Some(rung) = rung {
-                self.look_after(rung, random);
+            let woken = self.polled.iter().position(|one| one.wakes.count() > 0);
+            if let Some(woken) = woken {
+                self.poll_woken(woken, random);
             } else if self.tally.served.load(SeqCst) == self.expected {
                 return;
             } else if !self.threads.is_empty() {
                 self.pause(begun, "served");
             } else {
                 assert!(self.polled.is_empty(), "nobody was notified");
-                self.stand();
+                self.queue_one();
             }
         }
     }
 
-    fn look_after(&mut self, rung: usize, random: &mut Random) {
-        let mut one = self.polled.remove(rung);
+    fn poll_woken(&mut self, woken: usize, random: &mut Random) {
+        let mut one = self.polled.remove(woken);
         // The last receive that could serve does not give up.
         if random.below(2) == 0 && self.threads.len() + self.polled.len() > 0 {
             return;
@@ -158,7 +158,7 @@ impl ReadyQueue {
         }
     }
 
-    /// The queue is closed and empty: all receives are told.
+    /// The queue is closed and empty: all receives end.
     pub(crate) fn end(self) {
         let Self {
             ref tally,
@@ -166,7 +166,7 @@ impl ReadyQueue {
             ..
         } = self;
         for one in polled {
-            assert_eq!(one.bell.rings(), 1);
+            assert_eq!(one.wakes.count(), 1);
         }
         self.until("closed", || tally.left.load(SeqCst) == self.threads.len());
         for mut one in self.polled {

@@ -65,7 +65,7 @@ impl fmt::Display for Alone {
 }
 
 /// The variants that go into one tree.
-pub struct Weaving {
+pub struct Schemata {
     /// The files that the variants change.
     sources: BTreeMap<String, Source>,
     numbers: BTreeSet<usize>,
@@ -92,7 +92,7 @@ struct Form {
     cfg: &'static str,
 }
 
-impl Weaving {
+impl Schemata {
     /// Without variants yet, for variants of these files.
     pub fn of(tree: &Tree, files: BTreeSet<&str>) -> Result<Self> {
         let files = files.into_par_iter();
@@ -110,7 +110,7 @@ impl Weaving {
         })
     }
 
-    /// The bodies that a variant changes, or why it cannot be woven.
+    /// The bodies that a variant changes, or why it must be built alone.
     pub fn changes(&self, files: &Files) -> Result<Result<Changes, Alone>> {
         let mut all = Vec::new();
         for (file, broken) in files {
@@ -147,7 +147,7 @@ impl Weaving {
         let mut files = Files::new();
         for (file, forms) in &self.files {
             let name = crate_name(file).context("no source")?;
-            files.insert(file.clone(), self.sources[file].woven(forms, name)?);
+            files.insert(file.clone(), self.sources[file].combined(forms, name)?);
         }
         let root = match files.remove(ROOT) {
             Some(root) => root,
@@ -204,7 +204,7 @@ impl Source {
         Ok(Ok(changes))
     }
 
-    fn woven(&self, forms: &Forms, name: &str) -> Result<String> {
+    fn combined(&self, forms: &Forms, name: &str) -> Result<String> {
         let text = &self.text;
         let mut out = String::new();
         let mut at = 0;
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_woven() {
+    fn bodies_are_combined() {
         let broken = SOUND.replace("{ A }", "{ 7 }");
         let changed = changes(SOUND, &broken).unwrap();
         assert_eq!(changed, [(0, "{ 7 }".to_owned())]);
-        let woven = source(SOUND).woven(&forms(5, &["{ 7 }"]), "crate");
+        let combined = source(SOUND).combined(&forms(5, &["{ 7 }"]), "crate");
         let number = "{ match crate::mutant::number() {\n";
         let body = format!("{number}#[cfg(loom)]\n5 => {{ 7 }},\n_ => {{ A }} }} }}");
-        assert_eq!(woven.unwrap(), SOUND.replace("{ A }", &body));
+        assert_eq!(combined.unwrap(), SOUND.replace("{ A }", &body));
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         let broken = sound.replace("{ once(1) }", bodies[0]);
         let changed = changes(sound, &broken).unwrap();
         assert_eq!(changed, [(0, bodies[0].to_owned())]);
-        let text = source(sound).woven(&forms(5, &bodies), "crate").unwrap();
+        let text = source(sound).combined(&forms(5, &bodies), "crate").unwrap();
         let text = text.replace("crate::mutant::Form::", "");
         assert!(text.contains("\n5 => This({ empty() }),\n6 => Later(This({ repeat(1) })),\n"));
         assert!(

@@ -10,10 +10,10 @@ use crate::queue_support::{plain, serve, take, turn};
 
 /// What a message does when it is dropped.
 #[allow(dead_code, reason = "what it holds is there to be dropped")]
-enum Meddler {
+enum Reentrant {
     Plain(usize),
     /// Uses the whole queue.
-    Meddles(usize, Weak<Stage>),
+    UsesQueue(usize, Weak<Shared>),
     /// Drops something of its own queue.
     Holds(usize, Box<Held>),
 }
@@ -21,30 +21,30 @@ enum Meddler {
 /// Something of the queue in which the message waits.
 #[allow(dead_code, reason = "they are here to be dropped")]
 enum Held {
-    Turn(Turn<'static, Meddler>),
-    Detached(Detached<Meddler>),
-    Look(Peek<Meddler>),
-    Lane(Lane<Meddler>),
-    Conversation(Conversation<Meddler>),
-    Queue(Queue<Meddler>),
-    Another(Meddler),
+    Turn(Turn<'static, Reentrant>),
+    Detached(Detached<Reentrant>),
+    Peek(Peek<Reentrant>),
+    Lane(Lane<Reentrant>),
+    Conversation(Conversation<Reentrant>),
+    Queue(Queue<Reentrant>),
+    Another(Reentrant),
 }
 
-struct Stage {
+struct Shared {
     /// `None` once its last handle is being dropped.
-    queue: Mutex<Option<Queue<Meddler>>>,
-    talks: Vec<Conversation<Meddler>>,
+    queue: Mutex<Option<Queue<Reentrant>>>,
+    conversations: Vec<Conversation<Reentrant>>,
 }
 
-impl Meddler {
+impl Reentrant {
     fn plain(number: usize) -> Self {
         born(number);
         Self::Plain(number)
     }
 
-    fn meddles(number: usize, stage: &Arc<Stage>) -> Self {
+    fn reenters(number: usize, shared: &Arc<Shared>) -> Self {
         born(number);
-        Self::Meddles(number, Arc::downgrade(stage))
+        Self::UsesQueue(number, Arc::downgrade(shared))
     }
 
     fn holds(number: usize, held: Held) -> Self {
@@ -53,28 +53,28 @@ impl Meddler {
     }
 }
 
-impl Drop for Meddler {
+impl Drop for Reentrant {
     fn drop(&mut self) {
         match self {
             Self::Plain(number) | Self::Holds(number, _) => gone(*number),
-            Self::Meddles(number, stage) => {
+            Self::UsesQueue(number, shared) => {
                 gone(*number);
-                if let Some(stage) = stage.upgrade() {
-                    stage.meddle(*number);
+                if let Some(shared) = shared.upgrade() {
+                    shared.reenter(*number);
                 }
             }
         }
     }
 }
 
-impl Stage {
+impl Shared {
     /// A paused group, one in a capped lane, and one without limits.
     fn new() -> Arc<Self> {
         let (queue, lane) = plain();
         let capped = queue.lane(1, Limit::SERIAL).unwrap();
         let paused = lane.group(Limit::AtMost(0), 100).unwrap();
         Arc::new(Self {
-            talks: vec![
+            conversations: vec![
                 lane.conversation().unwrap(),
                 capped.conversation().unwrap(),
                 paused.conversation().unwrap(),
@@ -83,44 +83,44 @@ impl Stage {
         })
     }
 
-    fn queue(&self) -> Queue<Meddler> {
+    fn queue(&self) -> Queue<Reentrant> {
         self.queue.lock().unwrap().clone().unwrap()
     }
 
     /// Fills every group with messages that meddle.
     fn fill(self: &Arc<Self>) {
         for number in 0..30 {
-            let talk = &self.talks[number % 3];
-            assert!(talk.send(Meddler::meddles(number, self)).is_ok());
+            let conversation = &self.conversations[number % 3];
+            assert!(conversation.send(Reentrant::reenters(number, self)).is_ok());
         }
     }
 
     /// Sends one more meddler to each group.
     fn fill_again(self: &Arc<Self>) {
-        for (number, talk) in self.talks.iter().enumerate() {
-            drop(talk.send(Meddler::meddles(100 + number, self)));
+        for (number, conversation) in self.conversations.iter().enumerate() {
+            drop(conversation.send(Reentrant::reenters(100 + number, self)));
         }
     }
 
-    fn meddle(&self, number: usize) {
-        for talk in &self.talks {
-            drop(talk.send(Meddler::plain(number + 1_000)));
-            drop(talk.send_all([Meddler::plain(number + 2_000)]));
-            drop(talk.send_in(1, Meddler::plain(number + 3_000)));
+    fn reenter(&self, number: usize) {
+        for conversation in &self.conversations {
+            drop(conversation.send(Reentrant::plain(number + 1_000)));
+            drop(conversation.send_all([Reentrant::plain(number + 2_000)]));
+            drop(conversation.send_in(1, Reentrant::plain(number + 3_000)));
         }
         // A clone that is dropped here may be the last handle.
         let queue = self.queue.lock().unwrap().clone();
         let Some(queue) = queue else { return };
         drop(queue.snapshot());
-        for talk in &self.talks {
-            _ = queue.bump(talk.group(), 7);
-            drop(queue.try_peek(talk.group()));
-            _ = queue.peek(talk.group());
+        for conversation in &self.conversations {
+            _ = queue.bump(conversation.group(), 7);
+            drop(queue.try_peek(conversation.group()));
+            _ = queue.peek(conversation.group());
         }
         if let Ok(mut turn) = queue.try_receive() {
             drop(turn.next());
             if let Some(delivery) = turn.next()
-                && matches!(*delivery, Meddler::Plain(_))
+                && matches!(*delivery, Reentrant::Plain(_))
             {
                 drop(delivery.complete());
             }
@@ -131,40 +131,40 @@ impl Stage {
 
 #[test]
 fn those_that_are_completed() {
-    let stage = Stage::new();
-    stage.fill();
-    let queue = stage.queue();
+    let shared = Shared::new();
+    shared.fill();
+    let queue = shared.queue();
     for _ in 0..10 {
         let Some(mut turn) = turn(&queue) else { break };
         while let Some(delivery) = turn.next() {
             drop(delivery.complete());
         }
     }
-    stage.queue.lock().unwrap().take();
+    shared.queue.lock().unwrap().take();
     drop(queue);
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
 #[test]
 fn those_that_are_taken_out() {
-    let stage = Stage::new();
-    stage.fill();
-    let queue = stage.queue();
-    for talk in &stage.talks {
-        drop(queue.drain(talk.group()).unwrap());
+    let shared = Shared::new();
+    shared.fill();
+    let queue = shared.queue();
+    for conversation in &shared.conversations {
+        drop(queue.drain(conversation.group()).unwrap());
     }
-    stage.fill_again();
+    shared.fill_again();
     drop(queue.shutdown());
-    stage.queue.lock().unwrap().take();
+    shared.queue.lock().unwrap().take();
     drop(queue);
     assert!(alive().is_empty(), "{:?}", alive());
 }
 
 #[test]
 fn those_that_go_with_the_queue() {
-    let stage = Stage::new();
-    stage.fill();
-    let last = stage.queue.lock().unwrap().take();
+    let shared = Shared::new();
+    shared.fill();
+    let last = shared.queue.lock().unwrap().take();
     drop(last);
     assert!(alive().is_empty(), "{:?}", alive());
 }
@@ -172,14 +172,14 @@ fn those_that_go_with_the_queue() {
 /// The same for a message that comes back to a queue that is gone.
 #[test]
 fn those_in_hand_when_it_goes() {
-    let stage = Stage::new();
-    stage.fill();
-    let queue = stage.queue();
+    let shared = Shared::new();
+    shared.fill();
+    let queue = shared.queue();
     let turn = queue.try_receive().unwrap().into_owned();
     let detached = take(&queue).unwrap();
-    let look = queue.try_peek(stage.talks[2].group()).unwrap();
+    let look = queue.try_peek(shared.conversations[2].group()).unwrap();
     drop(queue);
-    let last = stage.queue.lock().unwrap().take();
+    let last = shared.queue.lock().unwrap().take();
     drop(last);
     assert_eq!(alive().len(), 3);
     drop(detached);
@@ -193,35 +193,37 @@ fn those_in_hand_when_it_goes() {
 fn those_that_hold_what_is_the_queues() {
     for keep in [false, true] {
         let (queue, lane) = plain();
-        let talks: Vec<_> = (0..4).map(|_| lane.conversation().unwrap()).collect();
-        let (first, rest) = talks.split_first().unwrap();
-        for (at, talk) in rest.iter().enumerate() {
+        let conversations: Vec<_> = (0..4).map(|_| lane.conversation().unwrap()).collect();
+        let (first, rest) = conversations.split_first().unwrap();
+        for (at, conversation) in rest.iter().enumerate() {
             for number in 0..3 {
-                talk.send(Meddler::plain(10 * at + number)).unwrap();
+                conversation
+                    .send(Reentrant::plain(10 * at + number))
+                    .unwrap();
             }
         }
         let by_name = |at: usize| queue.try_receive_from(rest[at].group()).unwrap();
         let turn = by_name(0).into_owned();
         let detached = by_name(1).next().unwrap().detach();
         let look = queue.try_peek(rest[2].group()).unwrap();
-        let inner = Meddler::holds(49, Held::Lane(queue.lane(1, Limit::SERIAL).unwrap()));
+        let inner = Reentrant::holds(49, Held::Lane(queue.lane(1, Limit::SERIAL).unwrap()));
         let own = lane.conversation().unwrap();
-        own.send(Meddler::plain(48)).unwrap();
+        own.send(Reentrant::plain(48)).unwrap();
         let held = [
             Held::Turn(turn),
             Held::Detached(detached),
-            Held::Look(look),
+            Held::Peek(look),
             Held::Another(inner),
             Held::Conversation(own),
         ];
         for (number, held) in held.into_iter().enumerate() {
-            first.send(Meddler::holds(50 + number, held)).unwrap();
+            first.send(Reentrant::holds(50 + number, held)).unwrap();
         }
         if keep {
             drop(queue);
-            drop((talks, lane));
+            drop((conversations, lane));
         } else {
-            drop((talks, lane));
+            drop((conversations, lane));
             drop(queue);
         }
         assert!(alive().is_empty(), "{:?}", alive());
@@ -233,9 +235,9 @@ fn those_that_hold_what_is_the_queues() {
 fn one_that_holds_its_queue() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    one.send(Meddler::holds(1, Held::Queue(queue.clone())))
+    one.send(Reentrant::holds(1, Held::Queue(queue.clone())))
         .unwrap();
-    one.send(Meddler::plain(2)).unwrap();
+    one.send(Reentrant::plain(2)).unwrap();
     let turn = queue.try_receive().unwrap().into_owned();
     drop(queue);
     // The last handle is in the message, and is dropped with it.
@@ -244,7 +246,7 @@ fn one_that_holds_its_queue() {
     drop(message);
     assert!(alive().is_empty(), "{:?}", alive());
     drop(turn);
-    assert!(one.send(Meddler::plain(3)).is_err());
+    assert!(one.send(Reentrant::plain(3)).is_err());
     assert!(alive().is_empty());
 }
 
@@ -256,7 +258,7 @@ fn one_that_holds_its_own_conversation() {
     let through = group.conversation().unwrap();
     let held = group.conversation().unwrap();
     through
-        .send(Meddler::holds(1, Held::Conversation(held)))
+        .send(Reentrant::holds(1, Held::Conversation(held)))
         .unwrap();
     drop((through, group));
     assert_eq!(serve(&queue).len(), 1);
