@@ -250,7 +250,7 @@ fn primitives_are_named_by_sync_alone() {
 fn long_files_and_functions_are_found() {
     let lines = |count: usize| "    g();\n".repeat(count);
     let body = |count| format!("{{\n{}}}", lines(count));
-    assert!(check_lengths("slab.rs", &format!("fn f() {}", body(68))).is_empty());
+    assert!(lengths::check("slab.rs", &format!("fn f() {}", body(68))).is_empty());
     for source in [
         format!("fn f() {}", body(69)),
         format!("impl X {{ fn f(&self) {} }}", body(69)),
@@ -258,15 +258,15 @@ fn long_files_and_functions_are_found() {
         format!("fn g() {{ fn f() {} }}", body(69)),
         format!("mod a {{ fn f() {} }}", body(69)),
     ] {
-        let broken = check_lengths("slab.rs", &source);
+        let broken = lengths::check("slab.rs", &source);
         assert!(
             broken.contains(&"slab.rs: fn f has 71 lines".to_string()),
             "{source}: {broken:?}"
         );
     }
-    assert!(check_lengths("slab.rs", &"// x\n".repeat(400)).is_empty());
+    assert!(lengths::check("slab.rs", &"// x\n".repeat(400)).is_empty());
     assert_eq!(
-        check_lengths("slab.rs", &"// x\n".repeat(401)),
+        lengths::check("slab.rs", &"// x\n".repeat(401)),
         ["slab.rs: 401 lines"]
     );
 }

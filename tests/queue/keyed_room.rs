@@ -1,6 +1,6 @@
 //! Sends by key that wait for room.
 
-use crate::keyed::{Fickle, PANICS};
+use crate::keyed::bad_keys::{Fickle, PANICS};
 use crate::queue_support;
 
 use std::collections::BTreeMap;

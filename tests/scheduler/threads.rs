@@ -5,6 +5,7 @@ mod asynchronous;
 mod batches;
 mod callers;
 mod cancelling;
+mod doors;
 mod driver;
 mod drops;
 mod futures;

@@ -10,7 +10,7 @@ use std::thread;
 use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, How, Place, Scheduler, Verdict, Why};
 
-use crate::threads::futures::{Door, Says, at_the_door, gave, says, through, why};
+use crate::threads::doors::{Door, Says, at_the_door, gave, says, through, why};
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
 
 fn was_cancelled(task: &mut Job, began: bool) -> bool {
