@@ -117,7 +117,7 @@ mod wait_table;
 
 #[cfg(all(test, loom))]
 mod model;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 
 pub use self::acquire::Lock;

@@ -19,7 +19,7 @@ mod entry;
 mod marks;
 mod ranked;
 mod row;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 
 use ranked::Ranked;

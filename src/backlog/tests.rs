@@ -1,17 +1,25 @@
 //! The backlog against a model, event by event, and at sizes where a quadratic
 //! step would not end.
 
+#[cfg(not(sanitized))]
 mod alone;
+#[cfg(not(sanitized))]
 mod figures;
+#[cfg(not(sanitized))]
 mod groups;
+#[cfg(not(sanitized))]
 mod lifetimes;
+#[cfg(not(sanitized))]
 mod line;
 #[allow(clippy::duplicate_mod, reason = "the same rules, in this world too")]
 #[path = "../lanes/tests/rules.rs"]
 mod rules;
+#[cfg(not(sanitized))]
 mod run;
+#[cfg(not(sanitized))]
 mod several;
 mod subject;
+#[cfg(not(sanitized))]
 mod unclaim;
 mod world;
 
