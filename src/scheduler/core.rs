@@ -229,6 +229,12 @@ impl<J: Body> Core<J> {
         self.workers.look(n) && !self.is_held()
     }
 
+    /// Worker `n` drops tasks that ended unrun. It counts as busy: others take what comes meanwhile.
+    pub(super) fn drops(&mut self, n: u32) {
+        self.clock.end_rest(n);
+        self.workers.claimed(n);
+    }
+
     /// Worker `n` rests until its parker is woken.
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) {
         self.workers.rest(n);

@@ -240,11 +240,11 @@ impl Aftermath<'_> {
                 self.shared.tell(Event::Ended(*record));
             }
             let to_wake = job.end_unrun(ending, ended.run);
+            drop_quietly(job);
             self.shared.with_state(|state, wakes, _| {
                 wakes.extend(to_wake);
                 state.core.dropped(tag, ending, wakes);
             });
-            drop_quietly(job);
         }
     }
 }

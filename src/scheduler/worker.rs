@@ -92,16 +92,18 @@ impl WorkerHandle {
         with_parker(|parker, cx| {
             loop {
                 match self.look(own, cx.waker()) {
-                    Ok(next) => return next,
-                    Err(until) => _ = parker.sleep_until(until),
+                    Found::Work(taken) => return Some(taken),
+                    Found::Drops => {}
+                    Found::Rest(until) => _ = parker.sleep_until(until),
+                    Found::End => return None,
                 }
             }
         })
     }
 
     /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
-    /// already; `None` if the worker has left. The error is until when it rests.
-    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Option<Instant>> {
+    /// already.
+    fn look(&self, own: &mut Own, waker: &Waker) -> Found {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
         let mut session = self.shared.state.lock();
@@ -110,7 +112,7 @@ impl WorkerHandle {
             wakes.extend(to_wake);
             let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
             match more {
-                Some(taken) => Ok(Some(taken)),
+                Some(taken) => Found::Work(taken),
                 None => self.find(state, own, waker, now, wakes),
             }
         })
@@ -123,11 +125,19 @@ impl WorkerHandle {
         waker: &Waker,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Result<Option<Taken>, Option<Instant>> {
+    ) -> Found {
         let Self { shared, n, .. } = self;
-        let most = own.pace.most(state.pace, now, shared.claim_time);
-        if let Some(taken) = state.claim(*n, most, now, wakes) {
-            return Ok(Some(taken));
+        // A drop may wait for a task, so the worker claims nothing before it has dropped all.
+        if state.core.todo.ended.is_empty() {
+            let most = own.pace.most(state.pace, now, shared.claim_time);
+            if let Some(taken) = state.claim(*n, most, now, wakes) {
+                return Found::Work(taken);
+            }
+        }
+        // The claim may have cleared local queues, and so ended futures.
+        if !state.core.todo.ended.is_empty() {
+            state.core.drops(*n);
+            return Found::Drops;
         }
         state.pace = own.pace.recent;
         let leaves = now.saturating_add(shared.idle);
@@ -138,11 +148,22 @@ impl WorkerHandle {
         let rests = matches!(shared.host, Host::Threads(_)) && !state.core.workers.must_leave();
         let Some(until) = until.filter(|_| rests) else {
             state.core.retire(*n);
-            return Ok(None);
+            return Found::End;
         };
         state.core.rest(*n, Some(waker.clone()));
-        Err(shared.origin.checked_add(until))
+        Found::Rest(shared.origin.checked_add(until))
     }
+}
+
+/// What a worker does after a hold of the lock.
+enum Found {
+    Work(Taken),
+    /// It drops the tasks that ended unrun in this hold, and looks again.
+    Drops,
+    /// It rests, until then at most.
+    Rest(Option<Instant>),
+    /// It has left.
+    End,
 }
 
 impl Drop for WorkerHandle {
