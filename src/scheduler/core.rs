@@ -78,12 +78,12 @@ pub(crate) struct Core<J> {
     pub(super) cancelled: TaskId,
     /// While there is one, no task starts or goes on.
     pub(super) holds: u32,
-    /// How many calls are cancelling tasks; the same holds meanwhile.
-    pub(super) cancels: u32,
     /// The scheduler itself is gone: nobody can hold tasks or find a group by its id.
     pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
+    /// A start failed in this event, which starts no more workers.
+    start_failed: bool,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
     pub(crate) todo: Todo<J>,
@@ -134,10 +134,10 @@ impl<J: Body> Core<J> {
             closed: false,
             cancelled: TaskId(0),
             holds: 0,
-            cancels: 0,
             dropped: false,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
+            start_failed: false,
             start_failures: 0,
             start_error: None,
             todo: Todo::default(),
@@ -250,6 +250,8 @@ impl<J: Body> Core<J> {
     /// Worker `n` could not be started, or was dropped unrun.
     pub(crate) fn start_failed(&mut self, n: u32) {
         self.workers.failed(n);
+        // Else the end of the event asks nobody.
+        self.start_failed = self.workers.may_act();
         self.start_failures += 1;
         self.start_error = Some(String::from("the worker was dropped unrun"));
     }
@@ -262,7 +264,8 @@ impl<J: Body> Core<J> {
     /// The worker to start or wake next, if more are needed.
     #[inline]
     pub(crate) fn next_action(&mut self) -> Option<Action> {
-        if !self.workers.may_act() {
+        let failed = self.start_failed && self.workers.idle() == 0;
+        if failed || !self.workers.may_act() {
             return None;
         }
         // It need not count further than one more than are coming.
@@ -296,7 +299,7 @@ impl<J: Body> Core<J> {
     /// Whether no task may start.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        self.holds + self.cancels > 0
+        self.holds > 0
     }
 
     /// Begins a hold.
@@ -326,36 +329,18 @@ impl<J: Body> Core<J> {
             }
             match self.next_action() {
                 Some(Action::Start(n)) => self.todo.to_start.push(n),
-                Some(Action::Wake(n)) => self.wake(n, wakes),
+                Some(Action::Wake(n)) => wakes.extend(of_worker(&mut self.idle_wakers, n).take()),
                 None => break,
             }
         }
-        self.finish_waits(wakes);
-        true
-    }
-
-    /// [`decide`](Self::decide) after a failed start: no worker is started before the next event,
-    /// but a resting one is woken.
-    pub(crate) fn decide_failed(&mut self, wakes: &mut WakeBatch) {
-        while self.workers.idle() > 0
-            && let Some(Action::Wake(n)) = self.next_action()
-        {
-            self.wake(n, wakes);
-        }
-        self.finish_waits(wakes);
-    }
-
-    fn finish_waits(&mut self, wakes: &mut WakeBatch) {
+        self.start_failed = false;
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }
         if !self.stalls.is_empty() {
             self.resolve_stall(wakes);
         }
-    }
-
-    fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        wakes.extend(of_worker(&mut self.idle_wakers, n).take());
+        true
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

@@ -210,8 +210,7 @@ impl Caller {
     /// handles of cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
-    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock, and
-    /// cancels a few tasks at a time; meanwhile no task of any caller starts.
+    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock once.
     pub fn cancel_all(&self) {
         self.0.shared.cancel_all(Some(self.0.key));
     }

@@ -349,8 +349,10 @@ impl Caller {
             let these = first..TaskId(first.0 + tasks as u64);
             let core = &mut state.core;
             let there = core.find_waiting(Some(self.0.key), |task, _| these.contains(&task.id()));
-            let mut all = || there.iter().map(|&at| core.retract(at, wakes)).collect();
-            if there.len() == tasks { all() } else { None }
+            if there.len() < tasks {
+                return None;
+            }
+            there.iter().map(|&at| core.retract(at, wakes)).collect()
         })
     }
 }

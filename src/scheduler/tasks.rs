@@ -195,13 +195,8 @@ impl<J: Body> Core<J> {
         token.get_or_insert_default()
     }
 
-    /// Sets the token of a task that a worker has.
-    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
-        self.tell_running(|_, tag| tag.id == task);
-    }
-
     /// Sets the tokens of the running tasks that `is_meant` selects.
-    pub(super) fn tell_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
+    pub(crate) fn cancel_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
         for n in 0..self.running.len() as u32 {
             let tag = self.running[n as usize].as_ref().map(|running| running.tag);
             if let Some(tag) = tag.filter(|&tag| is_meant(self, tag)) {

@@ -59,13 +59,10 @@ impl Timed for Scheduler {
     }
 
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        let abandoned = self.shared.with_state(|state, _, _| {
+        self.shared.with_state(|state, _, now| {
             let (next, dates) = state.core.clock.dates();
             f(next, dates);
-            state.core.is_abandoned()
+            state.core.cancel_abandoned(now);
         });
-        if abandoned {
-            self.shared.cancel_abandoned();
-        }
     }
 }

@@ -269,25 +269,15 @@ impl World {
         assert_eq!(cancelled, waits, "{} is {before:?}", n + 1);
         if before == Is::Running {
             let id = TaskId(n as u64 + 1);
-            self.event(|state, _, _| state.core.tell_to_end(id));
+            self.event(|state, _, _| state.core.cancel_running(|_, tag| tag.id == id));
         }
     }
 
     /// All that the caller has submitted, which is not released.
     fn cancels_all(&mut self, caller: usize) {
         let key = self.callers[caller].key;
-        let (last, holds) =
-            self.event(|state, wakes, _| state.exact(wakes).begin_cancel(Some(key)));
-        assert_eq!(last.0 as usize, self.tasks.len());
-        self.holds += 1;
         self.callers[caller].cancelled = self.tasks.len();
-        let these = self.state.core.find_waiting(Some(key), |_, _| true);
-        for at in these {
-            assert!(self.event(|state, _, now| state.core.cancel(at, now)));
-        }
-        assert!(holds);
-        self.holds -= 1;
-        self.event(|state, _, _| state.core.end_cancel());
+        self.event(|state, wakes, now| state.exact(wakes).cancel_all(Some(key), now));
     }
 
     fn synchronizes(&mut self, caller: usize) {
