@@ -192,7 +192,7 @@ impl Builder {
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
         let mut core = Core::new(self.workers, self.bypass)?;
-        core.rows = self.log.is_some();
+        core.records = self.log.is_some();
         core.clock.keeps = match self.host {
             Host::Threads(_) => TimeKeeper::Workers,
             Host::Pool(_) => TimeKeeper::Embedder { told: false },

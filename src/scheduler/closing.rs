@@ -99,18 +99,27 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels the unbegun tasks of a caller without handles, if its cap is 0: nobody can change
-    /// that any more.
-    pub(super) fn cancel_capped(&mut self, caller: Key, now: Duration) {
-        let lane = self.caller(caller).lane;
+    /// All handles of the caller are gone: it takes no more tasks, and goes with its last one. If
+    /// its cap is 0, nobody can change that any more.
+    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
+        let c = self.caller_mut(caller);
+        c.has_handles = false;
+        c.release();
+        let lane = c.lane;
         if self.backlog.lane(lane).cap == Limit::AtMost(0) {
             self.cancel_unbegun(Some(caller), now);
         }
+        self.reap_caller(caller);
     }
 
-    /// Cancels all unbegun tasks if the scheduler is gone and no worker could be started: there may
-    /// be no event at which another is started.
-    pub(super) fn cancel_unserved(&mut self, now: Duration) {
+    /// Worker `n` could not be started, or was dropped unrun. If the scheduler is gone, there may be
+    /// no event at which another is started.
+    pub(crate) fn start_failed(&mut self, n: u32, now: Duration) {
+        self.workers.failed(n);
+        // Else the end of the event asks nobody.
+        self.start_failed = self.workers.may_act();
+        self.start_failures += 1;
+        self.start_error = Some(String::from("the worker was dropped unrun"));
         if self.dropped && !self.has_workers() {
             self.cancel_unbegun(None, now);
         }

@@ -13,7 +13,6 @@
 //!    of its last task.
 
 use std::task::Waker;
-use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
@@ -83,14 +82,14 @@ pub(crate) struct Core<J> {
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
     /// A start failed in this event, which starts no more workers.
-    start_failed: bool,
+    pub(super) start_failed: bool,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
     pub(crate) todo: Todo<J>,
     /// Somebody waits only for claimed tasks, or for room.
     pub(super) pressing: bool,
     /// There is a log: records are made.
-    pub(super) rows: bool,
+    pub(super) records: bool,
     pub(super) clock: Clock<Later<J>>,
 }
 
@@ -142,7 +141,7 @@ impl<J: Body> Core<J> {
             start_error: None,
             todo: Todo::default(),
             pressing: false,
-            rows: true,
+            records: true,
             clock: Clock::new(),
         })
     }
@@ -174,15 +173,6 @@ impl<J: Body> Core<J> {
     #[inline]
     pub(super) fn caller_of(&self, lane: LaneKey) -> Key {
         self.by_lane[lane.index() as usize]
-    }
-
-    /// All handles of the caller are gone: it takes no more tasks, and goes with its last one.
-    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
-        let c = self.caller_mut(caller);
-        c.has_handles = false;
-        c.release();
-        self.cancel_capped(caller, now);
-        self.reap_caller(caller);
     }
 
     pub(crate) fn set_cap(&mut self, caller: Key, cap: Limit) -> Result<(), OutOfRange> {
@@ -245,15 +235,6 @@ impl<J: Body> Core<J> {
     pub(crate) fn retire(&mut self, n: u32) {
         self.clock.end_rest(n);
         self.workers.retired(n);
-    }
-
-    /// Worker `n` could not be started, or was dropped unrun.
-    pub(crate) fn start_failed(&mut self, n: u32) {
-        self.workers.failed(n);
-        // Else the end of the event asks nobody.
-        self.start_failed = self.workers.may_act();
-        self.start_failures += 1;
-        self.start_error = Some(String::from("the worker was dropped unrun"));
     }
 
     /// Whether there is a worker, or one is starting.

@@ -31,16 +31,6 @@ pub(super) struct RunnerState {
     pub(super) bodies: Bodies,
 }
 
-impl RunnerState {
-    /// The end of the last task is noted: wakes its waiter.
-    #[inline]
-    pub(super) fn tell(&mut self) {
-        if let Some(waker) = self.to_wake.take() {
-            drop(WakeBatch::from(Some(waker)));
-        }
-    }
-}
-
 /// Runs a task, and then those in the worker's local queue, and logs them. The log has a task's
 /// record before the core knows its end. Returns the report of the last task: the one that failed,
 /// since a failure may skip waiting tasks; or the one with none behind it.
@@ -65,13 +55,14 @@ pub(super) fn perform(
     };
     loop {
         performance.perform(job);
-        let next = queue
-            .as_ref()
-            .and_then(|queue| queue.next(&mut performance.ran));
+        let queue = queue.as_ref();
+        let next = queue.and_then(|queue| queue.lock().next(&mut performance.ran));
         let Some((next, record)) = next else {
             return performance.ran;
         };
-        performance.kept.tell();
+        if let Some(waker) = performance.kept.to_wake.take() {
+            drop(WakeBatch::from(Some(waker)));
+        }
         (job, performance.record) = (next, record);
     }
 }

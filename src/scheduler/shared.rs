@@ -88,10 +88,7 @@ impl Shared {
 
     /// Worker `n` could not be started. May be called while unwinding.
     pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
-        self.with_state(|state, _, now| {
-            state.core.start_failed(n);
-            state.core.cancel_unserved(now);
-        });
+        self.with_state(|state, _, now| state.core.start_failed(n, now));
     }
 
     /// An event that polls for something, and leaves a waker if there is nothing. Calls `f` as
@@ -105,11 +102,6 @@ impl Shared {
             self.with_state(|state, wakes, _| f(state, wakes, cloned))
                 .map(Poll::Ready)
         })
-    }
-
-    /// Cancels the waiting tasks of one caller, or of all.
-    pub(super) fn cancel_all(self: &Arc<Self>, of: Option<Key>) {
-        self.with_state(|state, wakes, now| state.exact(wakes).cancel_all(of, now));
     }
 
     /// Cancels the caller's tasks that have not begun and borrow from this scope. Returns whether
@@ -132,10 +124,12 @@ impl Shared {
         for capacity in capacities {
             capacity.close();
         }
-        if how == How::Cancel {
-            self.cancel_all(of);
-        }
-        self.with_state(|state, _, now| state.core.cancel_abandoned(now));
+        self.with_state(|state, wakes, now| {
+            if how == How::Cancel {
+                state.exact(wakes).cancel_all(of, now);
+            }
+            state.core.cancel_abandoned(now);
+        });
     }
 
     /// Tells the log, if there is one.

@@ -204,7 +204,7 @@ impl Caller {
             if g.caller != *key || !Arc::ptr_eq(&g.shared, shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
             }
-            is_plain &= g.row.is_some();
+            is_plain &= g.posted.is_some();
         }
         let is_plain = is_plain && shared.log.is_none();
         let posted = match is_plain {
@@ -243,7 +243,7 @@ impl Caller {
         let may_post = || may_post.load(Relaxed);
         let to = To {
             caller: self.0.key,
-            row: place.group.and_then(|Group(group)| group.row.as_ref()),
+            group: place.group.and_then(|Group(group)| group.posted.as_ref()),
             placing: place.placing,
             kind,
         };

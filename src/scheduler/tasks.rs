@@ -45,7 +45,7 @@ impl<J: Body> Core<J> {
         ending: Ending,
         ended: Duration,
     ) -> Option<Box<Record>> {
-        self.rows.then(|| {
+        self.records.then(|| {
             let (label, queued) = (task.job.label(), self.queued_of(task));
             let task = self.info(task.id(), label, holds, queued);
             Box::new(Record {
@@ -86,7 +86,7 @@ impl<J: Body> Core<J> {
 
     /// The record of a claimed task; with its run so far, if it is a future that has begun.
     pub(super) fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
-        if !self.rows {
+        if !self.records {
             return None;
         }
         let begun = self.begun_of(&claim.item, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What happens to the workers of `random`, and to their tasks.
+//! The steps of `random`.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -15,7 +15,7 @@ use crate::scheduler::task_state::{Location, Phase, Placing, Tag};
 use crate::wait::WakeBatch;
 use crate::workers::Activity;
 
-/// A task with a handle, and what tells where it waits.
+/// A task with a handle, and how to find where it waits.
 fn named<P: Program>(program: P, label: Option<Arc<str>>) -> (Arc<dyn Job>, Option<At>) {
     let cell = Arc::new(Cell::new(program, label));
     let same = Arc::clone(&cell);
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// What a worker runs ends, or awaits.
+    /// The task of a worker ends or awaits.
     pub(super) fn ends(&mut self, n: u32) {
         let Some(Busy { tag, queue, .. }) = self.busy[n as usize].take() else {
             return;
@@ -63,7 +63,7 @@ impl World {
         let c = &mut self.callers[self.tasks[at].caller];
         self.tasks[at].is = match &result {
             RunResult::Ended(ending) => Is::Ended(*ending),
-            // It may be woken already.
+            // It may have been woken already.
             RunResult::Suspended(_, woken) => {
                 if *woken {
                     Is::InLine
@@ -83,7 +83,7 @@ impl World {
         let mut ran = Report::new(tag, self.now);
         ran.result = result;
         if let Some(queue) = queue
-            && queue.next(&mut ran).is_some()
+            && queue.lock().next(&mut ran).is_some()
         {
             self.check_synced(true);
             self.starts(n, ran.tag);
@@ -273,7 +273,7 @@ impl World {
         }
     }
 
-    /// All that the caller has submitted, which is not released.
+    /// All tasks of a caller that is not released.
     fn cancels_all(&mut self, caller: usize) {
         let key = self.callers[caller].key;
         self.callers[caller].cancelled = self.tasks.len();
@@ -326,7 +326,7 @@ impl World {
             return;
         };
         if matches!(self.tasks[n].is, Is::Ended(_)) {
-            // A waker that is woken after the end.
+            // A wake-up after the end.
             self.event(|state, _, _| assert!(!state.core.wake_task(future)));
             return;
         }
