@@ -1,10 +1,10 @@
-//! Which tokens are known, and which are told.
+//! Which tokens there are, and which are set.
 
 use super::runs::{NOW, World};
 use crate::scheduler::outcome::Ending;
 
 #[test]
-fn of_each_worker_the_task_that_runs_has_a_token() {
+fn the_running_task_of_each_worker_has_a_token() {
     let mut world = World::new(2);
     world.post(4);
     let one = world.claim(1, 1).unwrap();
@@ -14,7 +14,7 @@ fn of_each_worker_the_task_that_runs_has_a_token() {
     core.cancel_running(|_, tag| tag.id == one.tag.id);
     assert!(token.is_cancelled() && core.token(one.tag, 1).is_cancelled());
     assert!(!core.token(other.tag, 2).is_cancelled());
-    // That of one that has ended is left as it is.
+    // The token of a task that has ended does not change.
     let token = core.token(other.tag, 2).clone();
     for worker in [one, other] {
         assert!(world.finish(&worker, Ending::Ok).is_none());
@@ -28,7 +28,7 @@ fn of_each_worker_the_task_that_runs_has_a_token() {
 }
 
 #[test]
-fn those_are_told_that_run_and_are_meant() {
+fn tokens_of_the_running_tasks_that_are_meant_are_set() {
     let mut world = World::new(2);
     world.post_mixed(&[true, false]);
     let mut tags = vec![];
