@@ -112,12 +112,10 @@ impl<J: Body> Core<J> {
         self.reap_caller(caller);
     }
 
-    /// Worker `n` could not be started, or was dropped unrun. If the scheduler is gone, there may be
-    /// no event at which another is started.
+    /// Worker `n` could not be started, or was dropped unrun. If the scheduler is gone, there may
+    /// be no event at which another is started.
     pub(crate) fn start_failed(&mut self, n: u32, now: Duration) {
         self.workers.failed(n);
-        // Else the end of the event asks nobody.
-        self.start_failed = self.workers.may_act();
         self.start_failures += 1;
         self.start_error = Some(String::from("the worker was dropped unrun"));
         if self.dropped && !self.has_workers() {

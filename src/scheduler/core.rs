@@ -69,7 +69,7 @@ pub(crate) struct Core<J> {
     pub(super) ended_so_far: Summary,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
-    /// Tasks of which the owner tells the log, or which it drops: each is placed or counted in a
+    /// Tasks that the owner logs or drops without the lock: each is placed or counted in a
     /// later event.
     pub(super) underway: u64,
     pub(super) closed: bool,
@@ -81,8 +81,6 @@ pub(crate) struct Core<J> {
     pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
     pub(super) stalls: Stalls,
-    /// A start failed in this event, which starts no more workers.
-    pub(super) start_failed: bool,
     pub(super) start_failures: u64,
     pub(super) start_error: Option<String>,
     pub(crate) todo: Todo<J>,
@@ -136,7 +134,6 @@ impl<J: Body> Core<J> {
             dropped: false,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
-            start_failed: false,
             start_failures: 0,
             start_error: None,
             todo: Todo::default(),
@@ -219,7 +216,7 @@ impl<J: Body> Core<J> {
         self.workers.look(n) && !self.is_held()
     }
 
-    /// Worker `n` drops tasks that ended unrun. It counts as busy: others take what comes meanwhile.
+    /// Worker `n` drops tasks that ended unrun. It counts as busy, so others take what comes.
     pub(super) fn drops(&mut self, n: u32) {
         self.clock.end_rest(n);
         self.workers.claimed(n);
@@ -245,8 +242,7 @@ impl<J: Body> Core<J> {
     /// The worker to start or wake next, if more are needed.
     #[inline]
     pub(crate) fn next_action(&mut self) -> Option<Action> {
-        let failed = self.start_failed && self.workers.idle() == 0;
-        if failed || !self.workers.may_act() {
+        if !self.workers.may_act() {
             return None;
         }
         // It need not count further than one more than are coming.
@@ -297,7 +293,7 @@ impl<J: Body> Core<J> {
     /// shutdown, and resolves a stall. False if the batch is full: fire it and call again.
     #[inline]
     pub(crate) fn decide(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.clock.tell(wakes);
+        self.clock.notify(wakes);
         let all_is_quiet = !self.workers.may_act() && !self.closed && self.stalls.is_empty();
         all_is_quiet || self.decide_all(wakes)
     }
@@ -314,7 +310,7 @@ impl<J: Body> Core<J> {
                 None => break,
             }
         }
-        self.start_failed = false;
+        self.workers.end_event();
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }

@@ -85,18 +85,22 @@ pub(super) type LocalQueue = Mutex<Local>;
 /// A task to run, with its record if there is a log.
 type ToRun = (Work, Option<Box<Record>>);
 
-impl Local {
-    /// The worker's next task, if there is one: see [`go_on`](Self::go_on). It starts when the last
-    /// one ended.
-    #[inline]
-    pub(super) fn next(&mut self, ran: &mut Report) -> Option<ToRun> {
-        if ran.result.has_failed() || self.waiting.is_empty() {
-            return None;
-        }
-        let now = ran.end;
-        self.go_on(ran, now)
+/// The worker's next task, if there is one: see [`Local::go_on`]. It starts when the last one
+/// ended.
+#[inline]
+pub(super) fn next(queue: &LocalQueue, ran: &mut Report) -> Option<ToRun> {
+    if ran.result.has_failed() {
+        return None;
     }
+    let local = &mut *queue.lock();
+    if local.waiting.is_empty() {
+        return None;
+    }
+    let now = ran.end;
+    local.go_on(ran, now)
+}
 
+impl Local {
     /// Takes the next waiting task.
     #[inline(always)]
     fn pop(&mut self) -> Option<Next<Work>> {

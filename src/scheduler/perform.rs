@@ -10,7 +10,7 @@ use crate::wait::{WakeBatch, drop_quietly};
 use super::bodies::Bodies;
 use super::cell::{Progress, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Report, RunResult, Work};
+use super::local_queue::{Report, RunResult, Work, next};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
 use super::shared::Shared;
@@ -56,7 +56,7 @@ pub(super) fn perform(
     loop {
         performance.perform(job);
         let queue = queue.as_ref();
-        let next = queue.and_then(|queue| queue.lock().next(&mut performance.ran));
+        let next = queue.and_then(|queue| next(queue, &mut performance.ran));
         let Some((next, record)) = next else {
             return performance.ran;
         };
@@ -126,7 +126,7 @@ impl Performance<'_> {
         if let Some(record) = self.record.as_mut().filter(|record| record.run.is_none()) {
             record.run = Some(run);
             let (task, at) = (record.task.clone(), run.start);
-            self.shared.tell(Event::Started { task, worker, at });
+            self.shared.log_event(Event::Started { task, worker, at });
         }
     }
 
@@ -152,7 +152,7 @@ impl Runner for Performance<'_> {
             record.run = Some(run);
             record.ended = run.end;
             record.ending = ending;
-            self.shared.tell(Event::Ended(*record));
+            self.shared.log_event(Event::Ended(*record));
         }
         run
     }

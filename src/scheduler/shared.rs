@@ -132,12 +132,12 @@ impl Shared {
         });
     }
 
-    /// Tells the log, if there is one.
-    pub(super) fn tell(&self, event: Event) {
+    /// Calls the log, if there is one.
+    pub(super) fn log_event(&self, event: Event) {
         let Some(log) = &self.log else {
             return;
         };
-        match catch_unwind(AssertUnwindSafe(|| log.tell(event))) {
+        match catch_unwind(AssertUnwindSafe(|| log.log(event))) {
             Ok(true) => {}
             lost => {
                 drop_quietly(lost);
@@ -167,7 +167,8 @@ impl Aftermath<'_> {
             ended,
             freed,
         } = &state.core.todo;
-        if !(to_start.is_empty() && ended.is_empty() && freed.is_empty()) {
+        // One test for all three: this is done at each event.
+        if to_start.len() | ended.len() | freed.len() > 0 {
             self.todo.push(std::mem::take(&mut state.core.todo));
         }
     }
@@ -188,7 +189,7 @@ impl Aftermath<'_> {
                 tag, job, ending, ..
             } = ended;
             if let Some(record) = ended.record {
-                self.shared.tell(Event::Ended(*record));
+                self.shared.log_event(Event::Ended(*record));
             }
             let to_wake = job.end_unrun(ending, ended.run);
             drop_quietly(job);

@@ -251,7 +251,7 @@ impl Caller {
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
-    /// Submits tasks in one event, or with a log in two, between which the log is told.
+    /// Submits tasks in one event, or with a log in two, between which it calls the log.
     #[inline(never)]
     fn submit_now(
         &self,
@@ -279,8 +279,8 @@ impl Caller {
             id,
             ..first.clone()
         });
-        let tell = |event| self.0.shared.tell(event);
-        infos.clone().map(Event::Queued).for_each(tell);
+        let log = |event| self.0.shared.log_event(event);
+        infos.clone().map(Event::Queued).for_each(log);
         let placed = self.place_now(placing, kind, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
             let gone = infos.map(|task| Record {
@@ -289,7 +289,7 @@ impl Caller {
                 ended: self.0.shared.origin.elapsed(),
                 ending: Ending::Cancelled,
             });
-            gone.map(Event::Ended).for_each(tell);
+            gone.map(Event::Ended).for_each(log);
         }
         placed
     }

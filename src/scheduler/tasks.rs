@@ -118,7 +118,7 @@ impl<J: Body> Core<J> {
         these.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Calls `tell` with each task without a worker, of this caller or of all, in no order; and
+    /// Calls `visit` with each task without a worker, of this caller or of all, in no order; and
     /// with its caller, its tier, and where it is.
     ///
     /// Cost: O(the caller's groups and waiting tasks); if any of these is not due or awaits, also
@@ -126,7 +126,7 @@ impl<J: Body> Core<J> {
     pub(super) fn each_waiting(
         &self,
         of: Option<Key>,
-        mut tell: impl FnMut(&Waiting<J>, Key, u32, Location),
+        mut visit: impl FnMut(&Waiting<J>, Key, u32, Location),
     ) {
         let one = of.and_then(|caller| Some((caller, self.callers.get(caller)?)));
         let all = of.is_none().then(|| self.callers.iter());
@@ -141,7 +141,7 @@ impl<J: Body> Core<J> {
                     let at = task
                         .future()
                         .map_or(Location::Backlog(spot), Location::Future);
-                    tell(task, caller, tier, at);
+                    visit(task, caller, tier, at);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl<J: Body> Core<J> {
         let others = self.elsewhere().filter(|&(_, caller, ..)| is_right(caller));
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         for (task, caller, tier, at) in others.take(left) {
-            tell(task, caller, tier, at);
+            visit(task, caller, tier, at);
         }
     }
 

@@ -45,7 +45,7 @@ impl Scheduler {
     /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let mut session = self.shared.state.lock();
-        session.core.clock.tell_time(now);
+        session.core.clock.advance(now);
         let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
         self.shared.with_locked(session, false, next)
     }

@@ -8,7 +8,7 @@ use super::runs::{NOW, Worker, World, awaits};
 use super::waiting;
 use crate::backlog::{Blocked, GroupKey};
 use crate::scheduler::cell::{DetachedCell, Function, Job};
-use crate::scheduler::local_queue::Report;
+use crate::scheduler::local_queue::{Report, next};
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::task_state::{Claimed, Placing};
 
@@ -282,7 +282,7 @@ fn a_task_that_took_over_a_unit_gives_it_back() {
     world.post(2);
     let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
     let mut ran = Report::new(taken.first.tag, NOW);
-    assert!(taken.queue.unwrap().lock().next(&mut ran).is_some());
+    assert!(next(&taken.queue.unwrap(), &mut ran).is_some());
     world.state.exact(&mut world.wakes);
     assert_eq!((ran.tag.id.0, world.state.core.unfinished), (2, 3));
     let next = world.state.finish(1, ran, NOW, &mut world.wakes);
@@ -324,7 +324,7 @@ fn the_status_shows_each_task_of_a_claim_with_its_own_label_and_start() {
         let mut ran = Report::new(taken.first.tag, NOW);
         for id in 2..3 + begun {
             ran.end = Duration::from_secs(id);
-            assert!(queue.lock().next(&mut ran).is_some());
+            assert!(next(&queue, &mut ran).is_some());
             assert_eq!((ran.tag.id.0, ran.start), (id, ran.end));
             assert_eq!(ran.tag.holds.group, group(id));
         }

@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::state::{State, Taken};
@@ -112,7 +112,7 @@ impl World {
     pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
         let mut ran = self.ran(n, Ending::Ok);
-        queue.lock().next(&mut ran).map(|_| self.number(ran.tag))
+        next(queue, &mut ran).map(|_| self.number(ran.tag))
     }
 
     /// Whether the core has recorded the ending of this task.
@@ -352,7 +352,7 @@ fn a_failure_is_reported_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let queue = queue.unwrap();
     for ending in [Ending::Failed, Ending::Panicked] {
         let mut ran = world.ran(1, ending);
-        assert!(queue.lock().next(&mut ran).is_none());
+        assert!(next(&queue, &mut ran).is_none());
         assert!(matches!(ran.result, RunResult::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);

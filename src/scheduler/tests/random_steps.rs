@@ -7,7 +7,7 @@ use super::random::{At, Busy, Caller, Is, MOST, Task, WakesWorker, World, limit}
 use super::runs::awaits;
 use super::waiting;
 use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job, Program};
-use crate::scheduler::local_queue::{Report, RunResult};
+use crate::scheduler::local_queue::{Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::state::Taken;
@@ -83,7 +83,7 @@ impl World {
         let mut ran = Report::new(tag, self.now);
         ran.result = result;
         if let Some(queue) = queue
-            && queue.lock().next(&mut ran).is_some()
+            && next(&queue, &mut ran).is_some()
         {
             self.check_synced(true);
             self.starts(n, ran.tag);

@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
@@ -207,7 +207,7 @@ impl Worker {
     pub(super) fn goes_on(&mut self, result: RunResult) -> bool {
         let mut ran = self.ran(result);
         let queue = self.queue.as_ref();
-        let next = queue.and_then(|queue| queue.lock().next(&mut ran));
+        let next = queue.and_then(|queue| next(queue, &mut ran));
         next.map(|_| self.tag = ran.tag).is_some()
     }
 }
