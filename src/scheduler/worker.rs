@@ -92,18 +92,17 @@ impl WorkerHandle {
         with_parker(|parker, cx| {
             loop {
                 match self.look(own, cx.waker()) {
-                    Found::Work(taken) => return Some(taken),
-                    Found::Drops => {}
-                    Found::Rest(until) => _ = parker.sleep_until(until),
-                    Found::End => return None,
+                    Ok(next) => return next,
+                    Err(Pause::Drops) => {}
+                    Err(Pause::Rest(until)) => _ = parker.sleep_until(until),
                 }
             }
         })
     }
 
     /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
-    /// already.
-    fn look(&self, own: &mut Own, waker: &Waker) -> Found {
+    /// already; `None` if the worker has left. The error is what it does before it looks again.
+    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Pause> {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
         let mut session = self.shared.state.lock();
@@ -112,7 +111,7 @@ impl WorkerHandle {
             wakes.extend(to_wake);
             let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
             match more {
-                Some(taken) => Found::Work(taken),
+                Some(taken) => Ok(Some(taken)),
                 None => self.find(state, own, waker, now, wakes),
             }
         })
@@ -125,19 +124,19 @@ impl WorkerHandle {
         waker: &Waker,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Found {
+    ) -> Result<Option<Taken>, Pause> {
         let Self { shared, n, .. } = self;
         // A drop may wait for a task, so the worker claims nothing before it has dropped all.
         if state.core.todo.ended.is_empty() {
             let most = own.pace.most(state.pace, now, shared.claim_time);
             if let Some(taken) = state.claim(*n, most, now, wakes) {
-                return Found::Work(taken);
+                return Ok(Some(taken));
             }
         }
         // The claim may have cleared local queues, and so ended futures.
         if !state.core.todo.ended.is_empty() {
             state.core.drops(*n);
-            return Found::Drops;
+            return Err(Pause::Drops);
         }
         state.pace = own.pace.recent;
         let leaves = now.saturating_add(shared.idle);
@@ -148,22 +147,19 @@ impl WorkerHandle {
         let rests = matches!(shared.host, Host::Threads(_)) && !state.core.workers.must_leave();
         let Some(until) = until.filter(|_| rests) else {
             state.core.retire(*n);
-            return Found::End;
+            return Ok(None);
         };
         state.core.rest(*n, Some(waker.clone()));
-        Found::Rest(shared.origin.checked_add(until))
+        Err(Pause::Rest(shared.origin.checked_add(until)))
     }
 }
 
-/// What a worker does after a hold of the lock.
-enum Found {
-    Work(Taken),
-    /// It drops the tasks that ended unrun in this hold, and looks again.
+/// What a worker that found nothing does before it looks again.
+enum Pause {
+    /// It drops the tasks that ended unrun in this hold.
     Drops,
     /// It rests, until then at most.
     Rest(Option<Instant>),
-    /// It has left.
-    End,
 }
 
 impl Drop for WorkerHandle {
