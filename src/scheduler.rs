@@ -158,7 +158,7 @@ pub use tokens::CancelToken;
 pub use trace::Tracing;
 
 pub(crate) use core::Core;
-pub(crate) use task_state::{Body, Location, Placing, Started, Tag, Waiting};
+pub(crate) use task_state::{Body, Location, Placing, Started, Tag};
 
 use handles::Registration;
 use shared::Shared;

@@ -287,7 +287,7 @@ mod model {
     }
 
     /// The model's mutex in the shape of parking_lot's: no poisoning.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
     impl<T> Mutex<T> {

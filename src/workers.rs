@@ -70,6 +70,8 @@ pub struct Workers {
     /// The coming workers that have not looked yet.
     on_their_way: u32,
     busy: u32,
+    /// A start failed in this event, in which no other is tried.
+    start_failed: bool,
 }
 
 impl Workers {
@@ -84,6 +86,7 @@ impl Workers {
             coming: 0,
             on_their_way: 0,
             busy: 0,
+            start_failed: false,
         };
         workers.set_max(max)?;
         Ok(workers)
@@ -181,17 +184,26 @@ impl Workers {
             return Some(Action::Wake(first));
         }
         let &first = self.absent.first()?;
-        if self.live() >= self.max {
+        if self.live() >= self.max || self.start_failed {
             return None;
         }
         self.set(first, Activity::Starting);
         Some(Action::Start(first))
     }
 
-    /// A worker could not be started.
+    /// A worker could not be started. No other is started before the [end](Self::end_event) of the
+    /// event.
     pub fn failed(&mut self, n: u32) {
         debug_assert_eq!(self.activity(n), Activity::Starting);
         self.set(n, Activity::Absent);
+        // Else nobody asks for actions in this event, or ends it.
+        self.start_failed = self.may_act();
+    }
+
+    /// All actions of an event were taken, if there [may be](Self::may_act) any.
+    #[inline]
+    pub fn end_event(&mut self) {
+        self.start_failed = false;
     }
 
     /// Worker `n` looks for work. Returns whether it may take a task: not if there are more workers

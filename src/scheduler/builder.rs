@@ -158,11 +158,11 @@ impl Builder {
         Self { host, ..self }
     }
 
-    /// Tells a [`Log`] when each task is queued, started and ended. A log is a closure, a channel
-    /// of the crate `crossbeam-channel` (version 0.5), or a type of yours. It is told of a start
-    /// before the task starts, and of an end before anybody else. The status counts lost events.
-    /// A task that is refused because no worker could be started is logged as cancelled; a task
-    /// that is dropped unrun with the scheduler is not logged.
+    /// Calls a [`Log`] when each task is queued, started and ended. A log is a closure, a channel
+    /// of the crate `crossbeam-channel` (version 0.5), or a type of yours. It is called before a
+    /// task starts, and at its end before anybody else knows. The status counts lost events. A task
+    /// that is refused because no worker could be started is logged as cancelled; a task that is
+    /// dropped unrun with the scheduler is not logged.
     ///
     /// With a log, a submission takes the scheduler's lock twice.
     ///
@@ -192,10 +192,10 @@ impl Builder {
     pub fn build(self) -> Result<Scheduler, OutOfRange> {
         OutOfRange::check("claims", self.claims, 1, MAX_CLAIMS)?;
         let mut core = Core::new(self.workers, self.bypass)?;
-        core.rows = self.log.is_some();
+        core.records = self.log.is_some();
         core.clock.keeps = match self.host {
             Host::Threads(_) => TimeKeeper::Workers,
-            Host::Pool(_) => TimeKeeper::Embedder { told: false },
+            Host::Pool(_) => TimeKeeper::Embedder { advances: false },
         };
         Ok(Scheduler {
             shared: Arc::new(Shared {

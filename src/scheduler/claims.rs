@@ -23,7 +23,7 @@ impl<J: Body> Core<J> {
         most: usize,
         to: &mut VecDeque<Claimed<J>>,
     ) -> (usize, usize) {
-        let several = most > 1 && !self.rows;
+        let several = most > 1 && !self.records;
         if several && let Some((several, turns)) = self.claim_several(turns, most) {
             let taken = several.len();
             to.push_back(Claimed::Several(several));
@@ -137,23 +137,24 @@ impl<J: Body> Core<J> {
         match claimed {
             Claimed::One(None, _) => {}
             Claimed::One(Some(claim), _) => {
-                let caller = self.caller_of(claim.lane);
-                self.all_returned(caller, Some(&claim.item), 1);
+                self.returned(claim.lane, Some(&claim.item), 1);
                 self.waits_again(&claim.item, claim.spot());
                 self.backlog.unclaim(claim);
             }
             Claimed::Several(several) => {
-                let caller = self.caller_of(several.holds().lane);
-                self.all_returned(caller, several.iter().next(), several.len());
-                let spots = several.spots();
-                spots.for_each(|(spot, task)| self.waits_again(task, spot));
+                let lane = several.holds().lane;
+                self.returned(lane, several.iter().next(), several.len());
+                several
+                    .spots()
+                    .for_each(|(spot, task)| self.waits_again(task, spot));
                 self.backlog.give_back(several);
             }
         }
     }
 
-    fn all_returned(&mut self, caller: Key, first: Option<&Waiting<J>>, tasks: usize) {
+    fn returned(&mut self, lane: LaneKey, first: Option<&Waiting<J>>, tasks: usize) {
         let id = first.expect("some have not begun").id();
+        let caller = self.caller_of(lane);
         self.caller_mut(caller).returned(id, tasks);
     }
 

@@ -13,9 +13,9 @@ pub(super) enum TimeKeeper {
     Driver,
     /// A resting worker, by the same clock.
     Workers,
-    /// The user, by a clock of its own: a ticker while there is one, or, if it was `told`, calls of
+    /// The user, by a clock of its own: a ticker while there is one, or, if it `advances`, calls of
     /// `advance`.
-    Embedder { told: bool },
+    Embedder { advances: bool },
 }
 
 /// The timers, and what keeps their time.
@@ -44,22 +44,22 @@ impl<T> Clock<T> {
         self.timers.is_empty()
     }
 
-    /// Tells the waits for an earlier date of the next date.
+    /// Notifies the waits for an earlier date.
     #[inline]
-    pub(super) fn tell(&mut self, wakes: &mut WakeBatch) {
+    pub(super) fn notify(&mut self, wakes: &mut WakeBatch) {
         self.dates
-            .update(|| next_told(&self.timers, &self.keeps), wakes);
+            .update(|| next_date(&self.timers, &self.keeps), wakes);
     }
 
     /// The next date, and the waits for an earlier one; no date if the workers keep the time.
     pub(super) fn dates(&mut self) -> (Option<Duration>, &mut Dates) {
-        (next_told(&self.timers, &self.keeps), &mut self.dates)
+        (next_date(&self.timers, &self.keeps), &mut self.dates)
     }
 
     /// The user says that it is `now`; without a ticker that means that it keeps the time.
-    pub(super) fn tell_time(&mut self, now: Duration) {
-        if let TimeKeeper::Embedder { told } = &mut self.keeps {
-            *told |= !self.dates.is_kept();
+    pub(super) fn advance(&mut self, now: Duration) {
+        if let TimeKeeper::Embedder { advances } = &mut self.keeps {
+            *advances |= !self.dates.is_kept();
             self.timers.advance(now);
         }
     }
@@ -77,14 +77,14 @@ impl<T> Clock<T> {
     pub(super) fn is_kept(&self) -> bool {
         match self.keeps {
             TimeKeeper::Driver | TimeKeeper::Workers => true,
-            TimeKeeper::Embedder { told } => told || self.dates.is_kept(),
+            TimeKeeper::Embedder { advances } => advances || self.dates.is_kept(),
         }
     }
 
     /// The user's calls of `advance` count no more.
     pub(super) fn let_go(&mut self) {
-        if let TimeKeeper::Embedder { told } = &mut self.keeps {
-            *told = false;
+        if let TimeKeeper::Embedder { advances } = &mut self.keeps {
+            *advances = false;
         }
     }
 
@@ -122,6 +122,6 @@ impl<T> Clock<T> {
     }
 }
 
-fn next_told<T>(timers: &Timers<T>, keeps: &TimeKeeper) -> Option<Duration> {
+fn next_date<T>(timers: &Timers<T>, keeps: &TimeKeeper) -> Option<Duration> {
     timers.next().filter(|_| *keeps != TimeKeeper::Workers)
 }

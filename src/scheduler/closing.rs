@@ -11,7 +11,6 @@ use crate::wait::Waiters;
 
 use super::caller::{CallerState, Synced};
 use super::core::Core;
-use super::outcome::TaskId;
 use super::summary::Summary;
 use super::task_state::{Body, Location};
 
@@ -44,32 +43,19 @@ impl<J: Body> Core<J> {
         c.released_waiters.get_or_insert_default()
     }
 
-    /// Begins to cancel all unstarted tasks of this caller, or of all; the core must be exact.
-    /// Returns the last task to be cancelled, and whether it made a hold, by which no task starts
-    /// until the end. For a released caller it makes none, since none of its tasks starts any more.
-    pub(crate) fn begin_cancel(&mut self, of: Option<Key>) -> (TaskId, bool) {
+    /// Cancels all waiting tasks of this caller, or of all, and those that are announced and not
+    /// placed; running ones may ask. The core must be exact.
+    pub(crate) fn cancel_all(&mut self, of: Option<Key>, now: Duration) {
         let last = self.last;
-        let cancelled = match of {
-            Some(caller) => &mut self.caller_mut(caller).cancelled,
-            None => &mut self.cancelled,
-        };
-        *cancelled = last;
-        // Futures that await have their tokens set when they are cancelled.
-        self.tell_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
-        let released = of.filter(|&caller| self.caller(caller).released);
-        match released {
-            Some(caller) => {
-                let paused = self.set_cap(caller, Limit::AtMost(0));
-                debug_assert!(paused.is_ok());
-            }
-            None => self.cancels += 1,
+        match of {
+            Some(caller) => self.caller_mut(caller).cancelled = last,
+            None => self.cancelled = last,
         }
-        (last, released.is_none())
-    }
-
-    /// Ends a cancel that made a hold.
-    pub(crate) fn end_cancel(&mut self) {
-        self.cancels -= 1;
+        // Futures that await have their tokens set when they are cancelled.
+        self.cancel_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
+        for at in self.find_waiting(of, |_, _| true) {
+            self.cancel(at, now);
+        }
     }
 
     /// The scheduler itself is gone: forgotten holds end, and calls of `advance` count no more.
@@ -113,18 +99,25 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels the unbegun tasks of a caller without handles, if its cap is 0: nobody can change
-    /// that any more.
-    pub(super) fn cancel_capped(&mut self, caller: Key, now: Duration) {
-        let lane = self.caller(caller).lane;
+    /// All handles of the caller are gone: it takes no more tasks, and goes with its last one. If
+    /// its cap is 0, nobody can change that any more.
+    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
+        let c = self.caller_mut(caller);
+        c.has_handles = false;
+        c.release();
+        let lane = c.lane;
         if self.backlog.lane(lane).cap == Limit::AtMost(0) {
             self.cancel_unbegun(Some(caller), now);
         }
+        self.reap_caller(caller);
     }
 
-    /// Cancels all unbegun tasks if the scheduler is gone and no worker could be started: there may
+    /// Worker `n` could not be started, or was dropped unrun. If the scheduler is gone, there may
     /// be no event at which another is started.
-    pub(super) fn cancel_unserved(&mut self, now: Duration) {
+    pub(crate) fn start_failed(&mut self, n: u32, now: Duration) {
+        self.workers.failed(n);
+        self.start_failures += 1;
+        self.start_error = Some(String::from("the worker was dropped unrun"));
         if self.dropped && !self.has_workers() {
             self.cancel_unbegun(None, now);
         }

@@ -13,7 +13,6 @@
 //!    of its last task.
 
 use std::task::Waker;
-use std::time::Duration;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
@@ -70,7 +69,7 @@ pub(crate) struct Core<J> {
     pub(super) ended_so_far: Summary,
     /// Futures that wait to be woken.
     pub(super) suspended: u64,
-    /// Tasks of which the owner tells the log, or which it drops: each is placed or counted in a
+    /// Tasks that the owner logs or drops without the lock: each is placed or counted in a
     /// later event.
     pub(super) underway: u64,
     pub(super) closed: bool,
@@ -78,8 +77,6 @@ pub(crate) struct Core<J> {
     pub(super) cancelled: TaskId,
     /// While there is one, no task starts or goes on.
     pub(super) holds: u32,
-    /// How many calls are cancelling tasks; the same holds meanwhile.
-    pub(super) cancels: u32,
     /// The scheduler itself is gone: nobody can hold tasks or find a group by its id.
     pub(super) dropped: bool,
     pub(super) shutdown_waiters: Waiters<()>,
@@ -90,7 +87,7 @@ pub(crate) struct Core<J> {
     /// Somebody waits only for claimed tasks, or for room.
     pub(super) pressing: bool,
     /// There is a log: records are made.
-    pub(super) rows: bool,
+    pub(super) records: bool,
     pub(super) clock: Clock<Later<J>>,
 }
 
@@ -134,7 +131,6 @@ impl<J: Body> Core<J> {
             closed: false,
             cancelled: TaskId(0),
             holds: 0,
-            cancels: 0,
             dropped: false,
             shutdown_waiters: Waiters::new(),
             stalls: Stalls::default(),
@@ -142,7 +138,7 @@ impl<J: Body> Core<J> {
             start_error: None,
             todo: Todo::default(),
             pressing: false,
-            rows: true,
+            records: true,
             clock: Clock::new(),
         })
     }
@@ -174,15 +170,6 @@ impl<J: Body> Core<J> {
     #[inline]
     pub(super) fn caller_of(&self, lane: LaneKey) -> Key {
         self.by_lane[lane.index() as usize]
-    }
-
-    /// All handles of the caller are gone: it takes no more tasks, and goes with its last one.
-    pub(crate) fn remove_handles(&mut self, caller: Key, now: Duration) {
-        let c = self.caller_mut(caller);
-        c.has_handles = false;
-        c.release();
-        self.cancel_capped(caller, now);
-        self.reap_caller(caller);
     }
 
     pub(crate) fn set_cap(&mut self, caller: Key, cap: Limit) -> Result<(), OutOfRange> {
@@ -229,6 +216,12 @@ impl<J: Body> Core<J> {
         self.workers.look(n) && !self.is_held()
     }
 
+    /// Worker `n` drops tasks that ended unrun. It counts as busy, so others take what comes.
+    pub(super) fn drops(&mut self, n: u32) {
+        self.clock.end_rest(n);
+        self.workers.claimed(n);
+    }
+
     /// Worker `n` rests until its parker is woken.
     pub(crate) fn rest(&mut self, n: u32, waker: Option<Waker>) {
         self.workers.rest(n);
@@ -239,13 +232,6 @@ impl<J: Body> Core<J> {
     pub(crate) fn retire(&mut self, n: u32) {
         self.clock.end_rest(n);
         self.workers.retired(n);
-    }
-
-    /// Worker `n` could not be started, or was dropped unrun.
-    pub(crate) fn start_failed(&mut self, n: u32) {
-        self.workers.failed(n);
-        self.start_failures += 1;
-        self.start_error = Some(String::from("the worker was dropped unrun"));
     }
 
     /// Whether there is a worker, or one is starting.
@@ -290,7 +276,7 @@ impl<J: Body> Core<J> {
     /// Whether no task may start.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
-        self.holds + self.cancels > 0
+        self.holds > 0
     }
 
     /// Begins a hold.
@@ -307,7 +293,7 @@ impl<J: Body> Core<J> {
     /// shutdown, and resolves a stall. False if the batch is full: fire it and call again.
     #[inline]
     pub(crate) fn decide(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.clock.tell(wakes);
+        self.clock.notify(wakes);
         let all_is_quiet = !self.workers.may_act() && !self.closed && self.stalls.is_empty();
         all_is_quiet || self.decide_all(wakes)
     }
@@ -320,36 +306,18 @@ impl<J: Body> Core<J> {
             }
             match self.next_action() {
                 Some(Action::Start(n)) => self.todo.to_start.push(n),
-                Some(Action::Wake(n)) => self.wake(n, wakes),
+                Some(Action::Wake(n)) => wakes.extend(of_worker(&mut self.idle_wakers, n).take()),
                 None => break,
             }
         }
-        self.finish_waits(wakes);
-        true
-    }
-
-    /// [`decide`](Self::decide) after a failed start: no worker is started before the next event,
-    /// but a resting one is woken.
-    pub(crate) fn decide_failed(&mut self, wakes: &mut WakeBatch) {
-        while self.workers.idle() > 0
-            && let Some(Action::Wake(n)) = self.next_action()
-        {
-            self.wake(n, wakes);
-        }
-        self.finish_waits(wakes);
-    }
-
-    fn finish_waits(&mut self, wakes: &mut WakeBatch) {
+        self.workers.end_event();
         if self.closed && self.unfinished == 0 && self.workers.live() == 0 {
             while self.shutdown_waiters.notify_next(wakes).is_some() {}
         }
         if !self.stalls.is_empty() {
             self.resolve_stall(wakes);
         }
-    }
-
-    fn wake(&mut self, n: u32, wakes: &mut WakeBatch) {
-        wakes.extend(of_worker(&mut self.idle_wakers, n).take());
+        true
     }
 
     pub(super) fn caller(&self, caller: Key) -> &CallerState {

@@ -204,20 +204,20 @@ pub(super) fn unblock(shared: &Arc<Shared>) {
     });
 }
 
-/// One event, if the calling thread runs a task of this scheduler. If `f` returns true, `tell` is
-/// told of it.
+/// One event, if the calling thread runs a task of this scheduler. If `f` returns true, it is
+/// traced.
 fn of_current(
     shared: &Arc<Shared>,
-    tell: fn(u64, Option<&str>, u32),
+    trace: fn(u64, Option<&str>, u32),
     f: impl FnOnce(&mut State, &mut WakeBatch, u32) -> bool,
 ) {
     if let Some((task, n)) = current_task(shared) {
-        let told = shared.with_state(|state, wakes, _| {
-            let tells = f(state, wakes, n);
-            tells.then(|| state.core.label_on(n))
+        let label = shared.with_state(|state, wakes, _| {
+            let traced = f(state, wakes, n);
+            traced.then(|| state.core.label_on(n))
         });
-        if let Some(label) = told {
-            tell(task.get(), label.as_deref(), n);
+        if let Some(label) = label {
+            trace(task.get(), label.as_deref(), n);
         }
     }
 }

@@ -210,10 +210,12 @@ impl Caller {
     /// handles of cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
-    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock, and
-    /// cancels a few tasks at a time; meanwhile no task of any caller starts.
+    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock once.
     pub fn cancel_all(&self) {
-        self.0.shared.cancel_all(Some(self.0.key));
+        let cancel = |state: &mut State, wakes: &mut WakeBatch, now| {
+            state.exact(wakes).cancel_all(Some(self.0.key), now);
+        };
+        self.0.shared.with_state(cancel);
     }
 
     /// Bumps the group of a task; if the task is a future that has begun, bumps its next poll.
@@ -288,17 +290,17 @@ pub(super) struct Pinned {
     pub(super) id: GroupId,
     /// `None` in a handle that was found by its id: its tasks are not posted, since the posted
     /// ones go by the first handle's.
-    pub(super) row: Option<LastPosted>,
+    pub(super) posted: Option<LastPosted>,
 }
 
 impl Group {
-    fn new(shared: &Arc<Shared>, caller: Key, id: GroupId, row: Option<LastPosted>) -> Self {
+    fn new(shared: &Arc<Shared>, caller: Key, id: GroupId, posted: Option<LastPosted>) -> Self {
         let shared = Arc::clone(shared);
         Self(Arc::new(Pinned {
             shared,
             caller,
             id,
-            row,
+            posted,
         }))
     }
 

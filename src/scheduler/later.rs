@@ -21,7 +21,6 @@
 use std::time::Duration;
 
 use crate::slab::Key;
-use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::task_state::{Body, Later, Location, Placing, Waiting};
@@ -49,27 +48,17 @@ impl<J: Body> Core<J> {
         later.into_iter().for_each(|later| later.task.moved(at));
         self.arrived(caller, tier, at, now);
         // It was admitted before that, and announced to a log.
-        if self.is_abandoned() {
-            self.cancel(at, now);
-        }
+        self.cancel_abandoned(now);
         at
     }
 
-    /// Whether delayed tasks will never be due.
-    pub(super) fn is_abandoned(&self) -> bool {
-        self.closed && !self.clock.is_empty() && !self.clock.is_kept()
-    }
-
-    /// Cancels up to a full batch of tasks that will never be due. Returns whether there are more.
-    pub(super) fn cancel_abandoned(&mut self, now: Duration) -> bool {
-        for _ in 0..WakeBatch::BOUND {
-            let first = self.clock.timers.first().filter(|_| self.is_abandoned());
-            let Some(timer) = first else {
-                return false;
-            };
-            self.cancel(Location::Later(timer), now);
+    /// Cancels delayed tasks if they will never be due.
+    pub(super) fn cancel_abandoned(&mut self, now: Duration) {
+        if self.closed && !self.clock.is_kept() {
+            while let Some(timer) = self.clock.timers.first() {
+                self.cancel(Location::Later(timer), now);
+            }
         }
-        true
     }
 
     /// It is `now`: due tasks arrive. Returns whether one is below its caller's open tier.

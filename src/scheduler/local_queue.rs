@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::backlog::GroupKey;
-use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::sync::{Arc, Mutex};
 
 use super::cell::Job;
 use super::log::Record;
@@ -80,37 +80,25 @@ pub(super) struct Local {
 }
 
 /// A local queue behind its lock.
-pub(super) struct LocalQueue(Mutex<Local>);
-
-impl Default for LocalQueue {
-    fn default() -> Self {
-        Self(Mutex::new(Local::default()))
-    }
-}
-
-impl LocalQueue {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Local> {
-        self.0.lock()
-    }
-
-    /// The worker's next task, if there is one: see [`Local::go_on`]. It starts when the last one
-    /// ended.
-    #[inline]
-    pub(super) fn next(&self, ran: &mut Report) -> Option<ToRun> {
-        if ran.result.has_failed() {
-            return None;
-        }
-        let local = &mut *self.0.lock();
-        if local.waiting.is_empty() {
-            return None;
-        }
-        let now = ran.end;
-        local.go_on(ran, now)
-    }
-}
+pub(super) type LocalQueue = Mutex<Local>;
 
 /// A task to run, with its record if there is a log.
 type ToRun = (Work, Option<Box<Record>>);
+
+/// The worker's next task, if there is one: see [`Local::go_on`]. It starts when the last one
+/// ended.
+#[inline]
+pub(super) fn next(queue: &LocalQueue, ran: &mut Report) -> Option<ToRun> {
+    if ran.result.has_failed() {
+        return None;
+    }
+    let local = &mut *queue.lock();
+    if local.waiting.is_empty() {
+        return None;
+    }
+    let now = ran.end;
+    local.go_on(ran, now)
+}
 
 impl Local {
     /// Takes the next waiting task.

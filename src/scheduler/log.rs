@@ -1,8 +1,8 @@
-//! The events that a log is told.
+//! The events of a log.
 //!
-//! No event is told under a lock. A submitted task is counted and logged before it is enqueued, so
-//! that nobody starts or ends it meanwhile. A task that ends without a worker is logged before its
-//! end counts, unless it is refused.
+//! The log is called under no lock. A submitted task is counted and logged before it is enqueued,
+//! so that nobody starts or ends it meanwhile. A task that ends without a worker is logged before
+//! its end counts, unless it is refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::sync::Arc;
 
 use super::outcome::{Ending, Run, TaskId};
 
-/// Is told of the tasks of a scheduler; see [`Builder::log`](super::Builder::log).
+/// Receives the events of a scheduler's tasks; see [`Builder::log`](super::Builder::log).
 ///
 /// Implemented for closures that take an event and return nothing, for which no event is lost; and
 /// for senders of the crate `crossbeam-channel` (version 0.5): of events, or of [records](Record),
@@ -26,11 +26,11 @@ pub trait Log: Send + Sync {
     /// Called under no lock, by several threads at once: by the thread that submits, runs or ends
     /// the task, which waits for the call. It may use the scheduler, but must not wait for a task
     /// of it.
-    fn tell(&self, event: Event) -> bool;
+    fn log(&self, event: Event) -> bool;
 }
 
 impl<F: Fn(Event) + Send + Sync> Log for F {
-    fn tell(&self, event: Event) -> bool {
+    fn log(&self, event: Event) -> bool {
         self(event);
         true
     }
@@ -38,14 +38,14 @@ impl<F: Fn(Event) + Send + Sync> Log for F {
 
 /// An event that finds the channel full or closed is lost.
 impl Log for Sender<Event> {
-    fn tell(&self, event: Event) -> bool {
+    fn log(&self, event: Event) -> bool {
         self.try_send(event).is_ok()
     }
 }
 
 /// A record that finds the channel full or closed is lost.
 impl Log for Sender<Record> {
-    fn tell(&self, event: Event) -> bool {
+    fn log(&self, event: Event) -> bool {
         match event {
             Event::Ended(record) => self.try_send(record).is_ok(),
             Event::Queued(_) | Event::Started { .. } => true,
@@ -53,7 +53,7 @@ impl Log for Sender<Record> {
     }
 }
 
-/// An event of a task. The events of a task are told in this order, each once; a task that never
+/// An event of a task. The events of a task come in this order, each once; a task that never
 /// runs has no start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

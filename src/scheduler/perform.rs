@@ -10,7 +10,7 @@ use crate::wait::{WakeBatch, drop_quietly};
 use super::bodies::Bodies;
 use super::cell::{Progress, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Report, RunResult, Work};
+use super::local_queue::{Report, RunResult, Work, next};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
 use super::shared::Shared;
@@ -29,16 +29,6 @@ pub(super) struct RunnerState {
     pub(super) ran: u32,
     /// Bodies to be reused.
     pub(super) bodies: Bodies,
-}
-
-impl RunnerState {
-    /// The end of the last task is noted: wakes its waiter.
-    #[inline]
-    pub(super) fn tell(&mut self) {
-        if let Some(waker) = self.to_wake.take() {
-            drop(WakeBatch::from(Some(waker)));
-        }
-    }
 }
 
 /// Runs a task, and then those in the worker's local queue, and logs them. The log has a task's
@@ -65,13 +55,14 @@ pub(super) fn perform(
     };
     loop {
         performance.perform(job);
-        let next = queue
-            .as_ref()
-            .and_then(|queue| queue.next(&mut performance.ran));
+        let queue = queue.as_ref();
+        let next = queue.and_then(|queue| next(queue, &mut performance.ran));
         let Some((next, record)) = next else {
             return performance.ran;
         };
-        performance.kept.tell();
+        if let Some(waker) = performance.kept.to_wake.take() {
+            drop(WakeBatch::from(Some(waker)));
+        }
         (job, performance.record) = (next, record);
     }
 }
@@ -135,7 +126,7 @@ impl Performance<'_> {
         if let Some(record) = self.record.as_mut().filter(|record| record.run.is_none()) {
             record.run = Some(run);
             let (task, at) = (record.task.clone(), run.start);
-            self.shared.tell(Event::Started { task, worker, at });
+            self.shared.log_event(Event::Started { task, worker, at });
         }
     }
 
@@ -161,7 +152,7 @@ impl Runner for Performance<'_> {
             record.run = Some(run);
             record.ended = run.end;
             record.ending = ending;
-            self.shared.tell(Event::Ended(*record));
+            self.shared.log_event(Event::Ended(*record));
         }
         run
     }

@@ -66,8 +66,8 @@ impl LastPosted {
     /// The place, if it is in this list.
     #[inline]
     pub(super) fn get(&self, list: u64) -> Option<usize> {
-        let row = self.0.load(Relaxed);
-        (row / MOST as u64 == list).then_some(row as usize % MOST)
+        let last = self.0.load(Relaxed);
+        (last / MOST as u64 == list).then_some(last as usize % MOST)
     }
 
     #[inline]

@@ -16,7 +16,7 @@ use super::outcome::Ending;
 use super::pool::Host;
 use super::state::State;
 use super::submissions::Submissions;
-use super::task_state::{Ended, Location, Waiting};
+use super::task_state::{Ended, Waiting};
 
 pub(super) struct Shared {
     pub(super) state: Guarded<State>,
@@ -86,21 +86,9 @@ impl Shared {
         })
     }
 
-    /// Worker `n` could not be started. This is no event: the worker is not requested again before
-    /// the next event, and no task is posted until then. May be called while unwinding.
+    /// Worker `n` could not be started. May be called while unwinding.
     pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
-        let mut aftermath = Aftermath {
-            shared: self,
-            todo: Vec::new(),
-        };
-        let mut session = self.state.lock();
-        let now = self.origin.elapsed();
-        let (state, wakes) = session.parts();
-        self.submissions.take_in(state, false, now);
-        state.core.start_failed(n);
-        state.core.decide_failed(wakes);
-        state.core.cancel_unserved(now);
-        aftermath.take_from(state);
+        self.with_state(|state, _, now| state.core.start_failed(n, now));
     }
 
     /// An event that polls for something, and leaves a waker if there is nothing. Calls `f` as
@@ -116,47 +104,15 @@ impl Shared {
         })
     }
 
-    /// Cancels the waiting tasks of one caller, or of all, a batch at a time.
-    pub(super) fn cancel_all(self: &Arc<Self>, of: Option<Key>) {
-        let begin =
-            |state: &mut State, wakes: &mut WakeBatch, _| state.exact(wakes).begin_cancel(of);
-        let (last, holds) = self.with_state(begin);
-        loop {
-            let these = self.with_state(|state, _, _| {
-                let core = &state.core;
-                core.find_waiting(of, |task, _| task.id() <= last)
-            });
-            if these.is_empty() {
-                break;
-            }
-            self.cancel_these(&these);
-            // A task that was bumped meanwhile is found elsewhere: look again.
-        }
-        if holds {
-            self.with_state(|state, _, _| state.core.end_cancel());
-        }
-    }
-
-    /// Cancels the tasks that wait there, a batch at a time.
-    fn cancel_these(self: &Arc<Self>, these: &[Location]) {
-        for some in these.chunks(WakeBatch::BOUND) {
-            self.with_state(|state, _, now| {
-                for &at in some {
-                    state.core.cancel(at, now);
-                }
-            });
-        }
-    }
-
     /// Cancels the caller's tasks that have not begun and borrow from this scope. Returns whether
     /// there were any.
     pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
-        let these = self.read_exact(|state| {
-            let core = &state.core;
-            core.find_waiting(Some(of), |task, _| task.job.is_of_scope(scope))
-        });
-        self.cancel_these(&these);
-        !these.is_empty()
+        self.with_state(|state, wakes, now| {
+            let core = state.exact(wakes);
+            let these = core.find_waiting(Some(of), |task, _| task.job.is_of_scope(scope));
+            these.iter().for_each(|&at| _ = core.cancel(at, now));
+            !these.is_empty()
+        })
     }
 
     /// This caller, or all, takes no more tasks; those that wait are done, or cancelled.
@@ -168,25 +124,20 @@ impl Shared {
         for capacity in capacities {
             capacity.close();
         }
-        if how == How::Cancel {
-            self.cancel_all(of);
-        }
-        if of.is_none() {
-            self.cancel_abandoned();
-        }
+        self.with_state(|state, wakes, now| {
+            if how == How::Cancel {
+                state.exact(wakes).cancel_all(of, now);
+            }
+            state.core.cancel_abandoned(now);
+        });
     }
 
-    /// Cancels the tasks that will never be due, a batch at a time.
-    pub(super) fn cancel_abandoned(self: &Arc<Self>) {
-        while self.with_state(|state, _, now| state.core.cancel_abandoned(now)) {}
-    }
-
-    /// Tells the log, if there is one.
-    pub(super) fn tell(&self, event: Event) {
+    /// Calls the log, if there is one.
+    pub(super) fn log_event(&self, event: Event) {
         let Some(log) = &self.log else {
             return;
         };
-        match catch_unwind(AssertUnwindSafe(|| log.tell(event))) {
+        match catch_unwind(AssertUnwindSafe(|| log.log(event))) {
             Ok(true) => {}
             lost => {
                 drop_quietly(lost);
@@ -216,7 +167,8 @@ impl Aftermath<'_> {
             ended,
             freed,
         } = &state.core.todo;
-        if !(to_start.is_empty() && ended.is_empty() && freed.is_empty()) {
+        // One test for all three: this is done at each event.
+        if to_start.len() | ended.len() | freed.len() > 0 {
             self.todo.push(std::mem::take(&mut state.core.todo));
         }
     }
@@ -237,14 +189,14 @@ impl Aftermath<'_> {
                 tag, job, ending, ..
             } = ended;
             if let Some(record) = ended.record {
-                self.shared.tell(Event::Ended(*record));
+                self.shared.log_event(Event::Ended(*record));
             }
             let to_wake = job.end_unrun(ending, ended.run);
+            drop_quietly(job);
             self.shared.with_state(|state, wakes, _| {
                 wakes.extend(to_wake);
                 state.core.dropped(tag, ending, wakes);
             });
-            drop_quietly(job);
         }
     }
 }

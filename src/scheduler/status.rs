@@ -29,7 +29,7 @@ pub struct Counts {
     pub delayed: u64,
     /// Futures that have begun, and wait to be woken.
     pub suspended: u64,
-    /// Tasks that run.
+    /// Tasks that run, or that a worker drops unrun.
     pub running: u64,
     /// Running tasks that are blocked in waits for this scheduler.
     pub blocked: u64,
@@ -65,9 +65,9 @@ pub struct WorkersStatus {
     pub max: u32,
     /// Workers that exist or are starting.
     pub live: u32,
-    /// Workers that run a task.
+    /// Workers that run a task, or drop tasks that ended unrun.
     pub busy: u32,
-    /// Workers that rest.
+    /// Workers that rest. They have dropped all that they ran or skipped.
     pub idle: u32,
     /// How many starts failed so far.
     pub start_failures: u64,
@@ -239,7 +239,7 @@ impl<J: Body> Core<J> {
 
     pub(crate) fn counts(&self) -> Counts {
         let (delayed, suspended) = (self.clock.timers.len() as u64, self.suspended);
-        let running = u64::from(self.workers.busy());
+        let running = u64::from(self.workers.busy()).min(self.unfinished);
         let mut ended = self.ended_so_far;
         ended.tasks = ended.ok + ended.failed + ended.panicked + ended.cancelled + ended.skipped;
         Counts {

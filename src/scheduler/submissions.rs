@@ -12,7 +12,7 @@
 //! 2. Every event closes the list while it lasts, except a worker's look for its next task and a
 //!    wake-up. So an event that releases a caller, or begins to use tiers, sees all that was posted
 //!    before.
-//! 3. Numbers of tasks ascend in each row, and are above those that the state knows.
+//! 3. Numbers of tasks ascend in each entry, and are above those that the state knows.
 //!
 //! Memory ordering: by the two locks. `may_post` of a caller changes only while the list is closed,
 //! and is read under the list's lock while it is open.
@@ -34,7 +34,7 @@ use super::task_state::{Kind, Placing, Waiting, nanos};
 
 struct List {
     open: bool,
-    rows: PostedTasks,
+    tasks: PostedTasks,
     /// For tasks that are posted.
     bodies: Bodies,
     /// A submitter found too few of them.
@@ -57,13 +57,13 @@ struct PostedTasks {
 
 impl List {
     fn new(number: u64, bodies: Bodies) -> Self {
-        let rows = PostedTasks {
+        let tasks = PostedTasks {
             number,
             ..PostedTasks::default()
         };
         Self {
             open: false,
-            rows,
+            tasks,
             bodies,
             wants_bodies: false,
         }
@@ -89,16 +89,16 @@ impl Submissions {
         now: impl FnOnce() -> Option<Duration>,
         may_post: impl Fn() -> bool,
     ) -> Result<(TaskId, Option<Duration>), Vec<Work>> {
-        let tasks = batch.len();
-        let has_room = |list: &List| list.open && list.rows.len + tasks <= MOST && may_post();
+        let more = batch.len();
+        let has_room = |list: &List| list.open && list.tasks.len + more <= MOST && may_post();
         let mut list = self.0.lock();
         if !has_room(&list) {
             drop(list);
             return Err(batch.make());
         }
-        let List { rows, bodies, .. } = &mut *list;
+        let List { tasks, bodies, .. } = &mut *list;
         if let Some(jobs) = batch.fill(bodies) {
-            return Ok(rows.put(to, jobs, now()));
+            return Ok(tasks.put(to, jobs, now()));
         }
         // Allocates under no lock.
         list.wants_bodies = true;
@@ -106,7 +106,7 @@ impl Submissions {
         let jobs = batch.make();
         let list = &mut *self.0.lock();
         match has_room(list) {
-            true => Ok(list.rows.put(to, jobs.into_iter(), now())),
+            true => Ok(list.tasks.put(to, jobs.into_iter(), now())),
             false => Err(jobs),
         }
     }
@@ -124,10 +124,10 @@ impl Submissions {
         let mut posted = std::mem::take(&mut state.posting.buffer);
         {
             let list = &mut *self.0.lock();
-            let rows = &mut list.rows;
-            std::mem::swap(&mut rows.posted, &mut posted);
-            (rows.len, rows.looked) = (0, nanos(now));
-            rows.number += 1;
+            let tasks = &mut list.tasks;
+            std::mem::swap(&mut tasks.posted, &mut posted);
+            (tasks.len, tasks.looked) = (0, nanos(now));
+            tasks.number += 1;
             list.leave_bodies(state);
             list.open = open;
             state.posting.open = open;
@@ -167,7 +167,7 @@ impl Submissions {
                 let list = &mut *self.0.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
                 let bodies = std::mem::take(&mut list.bodies);
-                *list = List::new(list.rows.number + 1, bodies);
+                *list = List::new(list.tasks.number + 1, bodies);
                 let bodies = std::mem::take(&mut state.posting.bodies);
                 state.posting = Posting {
                     bodies,
@@ -179,7 +179,7 @@ impl Submissions {
         let list = &mut *self.0.lock();
         list.leave_bodies(state);
         list.open = true;
-        (list.rows.last, list.rows.looked) = (state.core.last, nanos(now));
+        (list.tasks.last, list.tasks.looked) = (state.core.last, nanos(now));
         (state.posting.open, state.posting.used) = (true, true);
         true
     }
@@ -210,8 +210,8 @@ impl PostedTasks {
         for job in jobs {
             self.last.0 += 1;
             let task = Waiting::new(self.last, to.kind, at, job);
-            match (to.row, self.posted.last_mut()) {
-                (Some(row), _) => self.put_in_group(row, to, task),
+            match (to.group, self.posted.last_mut()) {
+                (Some(group), _) => self.put_in_group(group, to, task),
                 (None, Some(last)) if !to.is_bumped() && last.takes(to.caller) => last.push(task),
                 _ => self.posted.push(to.posted(task)),
             }
@@ -221,12 +221,12 @@ impl PostedTasks {
 
     /// Adds a task behind those of its group, unless a bump sets it apart.
     #[inline(never)]
-    fn put_in_group(&mut self, row: &LastPosted, to: &To<'_>, task: Waiting<Work>) {
-        let others = row.get(self.number).filter(|_| !to.is_bumped());
+    fn put_in_group(&mut self, group: &LastPosted, to: &To<'_>, task: Waiting<Work>) {
+        let others = group.get(self.number).filter(|_| !to.is_bumped());
         match others {
             Some(at) => self.posted[at].push(task),
             None => {
-                row.set(self.number, self.posted.len());
+                group.set(self.number, self.posted.len());
                 self.posted.push(to.posted(task));
             }
         }
@@ -236,8 +236,8 @@ impl PostedTasks {
 /// Where to post tasks.
 pub(super) struct To<'a> {
     pub(super) caller: Key,
-    /// Of a group.
-    pub(super) row: Option<&'a LastPosted>,
+    /// Where the last tasks of their group are, if they have one.
+    pub(super) group: Option<&'a LastPosted>,
     pub(super) placing: Placing,
     pub(super) kind: Kind,
 }

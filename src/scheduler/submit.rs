@@ -204,7 +204,7 @@ impl Caller {
             if g.caller != *key || !Arc::ptr_eq(&g.shared, shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
             }
-            is_plain &= g.row.is_some();
+            is_plain &= g.posted.is_some();
         }
         let is_plain = is_plain && shared.log.is_none();
         let posted = match is_plain {
@@ -243,7 +243,7 @@ impl Caller {
         let may_post = || may_post.load(Relaxed);
         let to = To {
             caller: self.0.key,
-            row: place.group.and_then(|Group(group)| group.row.as_ref()),
+            group: place.group.and_then(|Group(group)| group.posted.as_ref()),
             placing: place.placing,
             kind,
         };
@@ -251,7 +251,7 @@ impl Caller {
         posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
-    /// Submits tasks in one event, or with a log in two, between which the log is told.
+    /// Submits tasks in one event, or with a log in two, between which it calls the log.
     #[inline(never)]
     fn submit_now(
         &self,
@@ -279,8 +279,8 @@ impl Caller {
             id,
             ..first.clone()
         });
-        let tell = |event| self.0.shared.tell(event);
-        infos.clone().map(Event::Queued).for_each(tell);
+        let log = |event| self.0.shared.log_event(event);
+        infos.clone().map(Event::Queued).for_each(log);
         let placed = self.place_now(placing, kind, jobs, Some((first.id, first.queued)));
         if placed.is_err() {
             let gone = infos.map(|task| Record {
@@ -289,7 +289,7 @@ impl Caller {
                 ended: self.0.shared.origin.elapsed(),
                 ending: Ending::Cancelled,
             });
-            gone.map(Event::Ended).for_each(tell);
+            gone.map(Event::Ended).for_each(log);
         }
         placed
     }
@@ -349,8 +349,10 @@ impl Caller {
             let these = first..TaskId(first.0 + tasks as u64);
             let core = &mut state.core;
             let there = core.find_waiting(Some(self.0.key), |task, _| these.contains(&task.id()));
-            let mut all = || there.iter().map(|&at| core.retract(at, wakes)).collect();
-            if there.len() == tasks { all() } else { None }
+            if there.len() < tasks {
+                return None;
+            }
+            there.iter().map(|&at| core.retract(at, wakes)).collect()
         })
     }
 }

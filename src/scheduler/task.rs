@@ -82,7 +82,7 @@ impl<R, E> Task<R, E> {
         self.shared.with_state(|state, wakes, now| {
             let cancelled = state.cancel(self.location(), now, wakes);
             if !cancelled && !self.has_ended() {
-                state.core.tell_to_end(self.id);
+                state.core.cancel_running(|_, tag| tag.id == self.id);
             }
             cancelled
         })

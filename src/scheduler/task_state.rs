@@ -14,7 +14,7 @@ use super::tokens::CancelToken;
 
 /// A task's body, as the core sees it.
 pub(crate) trait Body {
-    /// Is told where its task waits now, if it has a handle. Called under the state's lock.
+    /// Its task, which has a handle, waits there now. Called under the state's lock.
     fn moved(&self, _to: Location) {}
 
     /// Whether it may have to be run more than once.
@@ -174,7 +174,7 @@ impl<J: Body> Waiting<J> {
         }
     }
 
-    /// Tells its handle where it waits.
+    /// Notes in its body where it waits, for its handle.
     #[inline]
     pub(super) fn moved(&self, to: Location) {
         if self.is_named() {

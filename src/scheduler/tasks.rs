@@ -45,7 +45,7 @@ impl<J: Body> Core<J> {
         ending: Ending,
         ended: Duration,
     ) -> Option<Box<Record>> {
-        self.rows.then(|| {
+        self.records.then(|| {
             let (label, queued) = (task.job.label(), self.queued_of(task));
             let task = self.info(task.id(), label, holds, queued);
             Box::new(Record {
@@ -86,7 +86,7 @@ impl<J: Body> Core<J> {
 
     /// The record of a claimed task; with its run so far, if it is a future that has begun.
     pub(super) fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
-        if !self.rows {
+        if !self.records {
             return None;
         }
         let begun = self.begun_of(&claim.item, Duration::ZERO);
@@ -118,7 +118,7 @@ impl<J: Body> Core<J> {
         these.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Calls `tell` with each task without a worker, of this caller or of all, in no order; and
+    /// Calls `visit` with each task without a worker, of this caller or of all, in no order; and
     /// with its caller, its tier, and where it is.
     ///
     /// Cost: O(the caller's groups and waiting tasks); if any of these is not due or awaits, also
@@ -126,7 +126,7 @@ impl<J: Body> Core<J> {
     pub(super) fn each_waiting(
         &self,
         of: Option<Key>,
-        mut tell: impl FnMut(&Waiting<J>, Key, u32, Location),
+        mut visit: impl FnMut(&Waiting<J>, Key, u32, Location),
     ) {
         let one = of.and_then(|caller| Some((caller, self.callers.get(caller)?)));
         let all = of.is_none().then(|| self.callers.iter());
@@ -141,7 +141,7 @@ impl<J: Body> Core<J> {
                     let at = task
                         .future()
                         .map_or(Location::Backlog(spot), Location::Future);
-                    tell(task, caller, tier, at);
+                    visit(task, caller, tier, at);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl<J: Body> Core<J> {
         let others = self.elsewhere().filter(|&(_, caller, ..)| is_right(caller));
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         for (task, caller, tier, at) in others.take(left) {
-            tell(task, caller, tier, at);
+            visit(task, caller, tier, at);
         }
     }
 
@@ -195,13 +195,8 @@ impl<J: Body> Core<J> {
         token.get_or_insert_default()
     }
 
-    /// Sets the token of a task that a worker has.
-    pub(crate) fn tell_to_end(&mut self, task: TaskId) {
-        self.tell_running(|_, tag| tag.id == task);
-    }
-
     /// Sets the tokens of the running tasks that `is_meant` selects.
-    pub(super) fn tell_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
+    pub(crate) fn cancel_running(&mut self, is_meant: impl Fn(&Self, Tag) -> bool) {
         for n in 0..self.running.len() as u32 {
             let tag = self.running[n as usize].as_ref().map(|running| running.tag);
             if let Some(tag) = tag.filter(|&tag| is_meant(self, tag)) {

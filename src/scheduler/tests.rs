@@ -53,7 +53,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
+fn if_a_worker_cannot_be_started_one_that_rests_takes_its_work() {
     let now = Duration::ZERO;
     let mut core: Core<()> = Core::new(2, Bypass::default()).unwrap();
     let name = Arc::from("main");
@@ -78,16 +78,39 @@ fn a_worker_that_could_not_be_started_leaves_its_work_to_one_that_rests() {
     submit(&mut core, &mut wakes);
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 0, "one is coming");
-    core.start_failed(2);
-    core.decide_failed(&mut wakes);
+    core.start_failed(2, now);
+    assert!(core.decide(&mut wakes));
+    assert_eq!(core.todo.to_start, [1, 2], "it is not requested again");
     wakes.fire();
     assert_eq!(woken.0.load(SeqCst), 1);
     assert!(core.claim(1, now).is_some());
 }
 
+#[test]
+fn a_start_that_fails_above_the_maximum_hinders_no_other() {
+    let now = Duration::ZERO;
+    let mut core: Core<()> = Core::new(2, Bypass::default()).unwrap();
+    let caller = core.add_caller(Arc::from("main"), &CallerOptions::default());
+    let caller = caller.unwrap();
+    let mut wakes = WakeBatch::new();
+    for _ in 0..2 {
+        core.submit(caller, Placing::default(), (), now);
+        assert!(core.decide(&mut wakes));
+    }
+    let first = core.claim(1, now).unwrap();
+    core.workers.set_max(1).unwrap();
+    core.start_failed(2, now);
+    assert!(core.decide(&mut wakes));
+    // The worker leaves beside work, as if it had panicked.
+    core.finish(1, first.tag, Ending::Ok, now, &mut wakes);
+    core.retire(1);
+    assert!(core.decide(&mut wakes));
+    assert_eq!(core.todo.to_start, [1, 2, 1]);
+}
+
 /// Their slots are used again, and out of order.
 #[test]
-fn who_ends_all_that_waits_begins_with_the_oldest_of_the_caller() {
+fn waiting_tasks_are_found_by_number_oldest_first() {
     let now = Duration::ZERO;
     let mut core: Core<u32> = Core::new(1, Bypass::default()).unwrap();
     let add = |core: &mut Core<u32>| {

@@ -45,7 +45,7 @@ impl Scheduler {
     /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let mut session = self.shared.state.lock();
-        session.core.clock.tell_time(now);
+        session.core.clock.advance(now);
         let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
         self.shared.with_locked(session, false, next)
     }
@@ -59,13 +59,10 @@ impl Timed for Scheduler {
     }
 
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates)) {
-        let abandoned = self.shared.with_state(|state, _, _| {
+        self.shared.with_state(|state, _, now| {
             let (next, dates) = state.core.clock.dates();
             f(next, dates);
-            state.core.is_abandoned()
+            state.core.cancel_abandoned(now);
         });
-        if abandoned {
-            self.shared.cancel_abandoned();
-        }
     }
 }

@@ -9,7 +9,7 @@ use super::log::{Event, Log};
 /// also has the `worker`, and how long the task `waited`. `ended` has the `ending`, and, if the
 /// task ran, the `worker` and how long it `ran`. Absent values are left out.
 ///
-/// The subscriber is that of the thread that submits, runs or ends the task (see [`Log::tell`]). If
+/// The subscriber is that of the thread that submits, runs or ends the task (see [`Log::log`]). If
 /// it panics, the event counts as [lost](super::Status::log_lost).
 ///
 /// ```
@@ -17,7 +17,7 @@ use super::log::{Event, Log};
 ///
 /// let scheduler = Scheduler::builder().workers(1).log(Tracing).build()?;
 /// let caller = scheduler.caller("main", CallerOptions::default())?;
-/// // Told as "ended", with `ending` "failed", to the subscriber that the program has set.
+/// // Sent as "ended", with `ending` "failed", to the subscriber that the program has set.
 /// caller.exec(|| Err::<(), _>("no file"))?.detach();
 /// scheduler.shutdown(How::Drain).wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -26,7 +26,7 @@ use super::log::{Event, Log};
 pub struct Tracing;
 
 /// An event of this name, with the fields that all of them have.
-macro_rules! tell {
+macro_rules! event {
     ($name:literal, $task:expr, $($more:tt)*) => {
         tracing::trace!(
             target: "conversant::scheduler",
@@ -42,19 +42,19 @@ macro_rules! tell {
 }
 
 impl Log for Tracing {
-    fn tell(&self, event: Event) -> bool {
+    fn log(&self, event: Event) -> bool {
         match event {
-            Event::Queued(task) => tell!("queued", task,),
+            Event::Queued(task) => event!("queued", task,),
             Event::Started { task, worker, at } => {
                 let waited = at.saturating_sub(task.queued);
-                tell!("started", task, worker, ?waited,);
+                event!("started", task, worker, ?waited,);
             }
             Event::Ended(record) => {
                 let run = record.run.as_ref();
                 let worker = run.map(|run| run.worker);
                 let ran = run.map(|run| run.end.saturating_sub(run.start));
                 let ran = ran.map(tracing::field::debug);
-                tell!("ended", record.task, worker, ran, ending = %record.ending,);
+                event!("ended", record.task, worker, ran, ending = %record.ending,);
             }
         }
         true

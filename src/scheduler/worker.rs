@@ -93,15 +93,16 @@ impl WorkerHandle {
             loop {
                 match self.look(own, cx.waker()) {
                     Ok(next) => return next,
-                    Err(until) => _ = parker.sleep_until(until),
+                    Err(Pause::Drops) => {}
+                    Err(Pause::Rest(until)) => _ = parker.sleep_until(until),
                 }
             }
         })
     }
 
     /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
-    /// already; `None` if the worker has left. The error is until when it rests.
-    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Option<Instant>> {
+    /// already; `None` if the worker has left. The error is what it does before it looks again.
+    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Pause> {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
         let mut session = self.shared.state.lock();
@@ -123,11 +124,19 @@ impl WorkerHandle {
         waker: &Waker,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Result<Option<Taken>, Option<Instant>> {
+    ) -> Result<Option<Taken>, Pause> {
         let Self { shared, n, .. } = self;
-        let most = own.pace.most(state.pace, now, shared.claim_time);
-        if let Some(taken) = state.claim(*n, most, now, wakes) {
-            return Ok(Some(taken));
+        // A drop may wait for a task, so the worker claims nothing before it has dropped all.
+        if state.core.todo.ended.is_empty() {
+            let most = own.pace.most(state.pace, now, shared.claim_time);
+            if let Some(taken) = state.claim(*n, most, now, wakes) {
+                return Ok(Some(taken));
+            }
+        }
+        // The claim may have cleared local queues, and so ended futures.
+        if !state.core.todo.ended.is_empty() {
+            state.core.drops(*n);
+            return Err(Pause::Drops);
         }
         state.pace = own.pace.recent;
         let leaves = now.saturating_add(shared.idle);
@@ -141,8 +150,16 @@ impl WorkerHandle {
             return Ok(None);
         };
         state.core.rest(*n, Some(waker.clone()));
-        Err(shared.origin.checked_add(until))
+        Err(Pause::Rest(shared.origin.checked_add(until)))
     }
+}
+
+/// What a worker that found nothing does before it looks again.
+enum Pause {
+    /// It drops the tasks that ended unrun in this hold.
+    Drops,
+    /// It rests, until then at most.
+    Rest(Option<Instant>),
 }
 
 impl Drop for WorkerHandle {

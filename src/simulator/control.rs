@@ -6,9 +6,7 @@ use std::time::Duration;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::LaneError;
-use crate::scheduler::{
-    CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId, Waiting,
-};
+use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId};
 
 use super::{CallerId, Driver, GroupId, SimTask, Simulation, Work};
 
@@ -121,7 +119,7 @@ impl Driver for Simulation {
         let at = self.find(task);
         let cancelled = at.is_some_and(|at| self.core.cancel(at, self.now));
         if at.is_some() && !cancelled {
-            self.core.tell_to_end(task.id);
+            self.core.cancel_running(|_, tag| tag.id == task.id);
         }
         self.collect_unrun();
         cancelled
@@ -129,14 +127,7 @@ impl Driver for Simulation {
 
     fn cancel_all(&mut self, caller: &CallerId) {
         let caller = self.key(*caller);
-        let (last, holds) = self.core.begin_cancel(Some(caller));
-        let is_meant = |task: &Waiting<_>, _| task.id() <= last;
-        for at in self.core.find_waiting(Some(caller), is_meant) {
-            self.core.cancel(at, self.now);
-        }
-        if holds {
-            self.core.end_cancel();
-        }
+        self.core.cancel_all(Some(caller), self.now);
         self.collect_unrun();
     }
 

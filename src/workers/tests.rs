@@ -120,6 +120,7 @@ impl World {
         match self.does[n as usize - 1] {
             Starting if other => {
                 self.workers.failed(n);
+                self.workers.end_event();
                 self.set(n, Absent);
             }
             Looking if self.empty_handed[n as usize - 1] => self.give_up(n),
@@ -265,6 +266,8 @@ fn workers_start_as_work_arrives_up_to_the_maximum() {
     assert_eq!(workers.next_action(9), Some(Action::Start(2)));
     assert_eq!(workers.next_action(9), None);
     workers.failed(1);
+    assert_eq!(workers.next_action(9), None, "not in the same event");
+    workers.end_event();
     assert_eq!(workers.next_action(9), Some(Action::Start(1)));
 }
 

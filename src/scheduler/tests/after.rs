@@ -20,9 +20,9 @@ impl Drop for Drops {
     }
 }
 
-/// What is dropped may wait for what they run.
+/// A drop may wait for a task that one of them runs.
 #[test]
-fn all_workers_are_sent_for_before_anything_is_dropped() {
+fn all_workers_are_requested_before_anything_is_dropped() {
     let (told, workers) = (Told::default(), Arc::new(Mutex::new(Vec::new())));
     let pool = {
         let (told, workers) = (Arc::clone(&told), Arc::clone(&workers));
@@ -45,7 +45,7 @@ fn all_workers_are_sent_for_before_anything_is_dropped() {
     scheduler.shared.with_state(|state, wakes, now| {
         let waiting = state.core.find_waiting(None, |_, _| true);
         assert!(state.core.cancel(waiting[0], now));
-        // These are woken before workers are thought of.
+        // A full batch: it is fired before the workers are requested.
         wakes.extend(repeat_n(Waker::noop().clone(), WakeBatch::BOUND));
         let job = Arc::new(DetachedCell::new(Function(|| Ok::<_, ()>(())), None));
         let submitted = (caller.0.key, Placing::default());

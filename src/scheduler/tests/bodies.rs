@@ -1,4 +1,4 @@
-//! Bodies of tasks that have run, and their use for others.
+//! Bodies of tasks that have run, and how other tasks reuse them.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::scheduler::outcome::{Ending, Run};
 
 type Work = Arc<dyn Job>;
 
-/// Counts the endings that it is told.
+/// Counts the endings that a body reports to it.
 #[derive(Default)]
-struct Told(u32);
+struct Counts(u32);
 
-impl Runner for Told {
+impl Runner for Counts {
     fn ended(&mut self, _: Ending) -> Run {
         self.0 += 1;
         let (start, end) = (Duration::ZERO, Duration::ZERO);
@@ -34,7 +34,7 @@ impl Runner for Told {
     }
 }
 
-/// A task of a type for each `N`.
+/// A task; each `N` makes another type.
 fn task<const N: usize>() -> DetachedCell<Function<impl FnOnce() -> Result<(), ()>>> {
     let some = [1_u8; N];
     let sum = move || {
@@ -44,16 +44,19 @@ fn task<const N: usize>() -> DetachedCell<Function<impl FnOnce() -> Result<(), (
     DetachedCell::new(Function(sum), None)
 }
 
-/// Runs a task; its body, and for which type, if that may be used again.
+/// Runs a task. Returns its type and its body, if the body may be reused.
 fn spent(mut job: Work) -> Option<(TypeId, Work)> {
-    let mut told = Told::default();
-    let progress = Arc::get_mut(&mut job).unwrap().run_alone(&mut told);
+    let mut counts = Counts::default();
+    let progress = Arc::get_mut(&mut job).unwrap().run_alone(&mut counts);
     let of = match progress {
         Progress::Spent(of) => Some(of),
         _ => None,
     };
-    let told_of = u32::from(of.is_none());
-    assert_eq!(told.0, told_of, "who runs it tells or is told");
+    let reported = u32::from(of.is_none());
+    assert_eq!(
+        counts.0, reported,
+        "the runner reports the end of a spent body"
+    );
     Some((of?, job))
 }
 
@@ -64,7 +67,7 @@ fn put<const N: usize>(bodies: &mut Bodies, n: usize) {
     }
 }
 
-/// Whether there was a body for it; it runs all the same.
+/// Runs a task in a kept body, if there is one of its type.
 fn fill<const N: usize>(bodies: &mut Bodies) -> bool {
     put_into(task::<N>(), bodies)
 }
@@ -93,7 +96,7 @@ fn a_body_serves_tasks_of_its_type_alone() {
 }
 
 #[test]
-fn what_is_handed_in_joins_what_is_there_up_to_the_bound() {
+fn bodies_that_are_handed_in_are_kept_up_to_the_bound() {
     let (mut bodies, mut more) = (Bodies::default(), Bodies::default());
     for round in 1..4 {
         put::<1>(&mut more, 200);
@@ -114,7 +117,7 @@ fn what_is_handed_in_joins_what_is_there_up_to_the_bound() {
 
 /// The ninth type takes the place of the first.
 #[test]
-fn of_too_many_types_the_oldest_goes() {
+fn if_there_are_too_many_types_the_oldest_goes() {
     let mut bodies = Bodies::default();
     put::<1>(&mut bodies, 3);
     put::<2>(&mut bodies, 1);
@@ -129,7 +132,7 @@ fn of_too_many_types_the_oldest_goes() {
     put::<2>(&mut bodies, 505);
     assert!(
         (0..505).all(|_| fill::<2>(&mut bodies)),
-        "its three do not count"
+        "the three that went do not count"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a worker reports of several tasks at once.
+//! Reports of several tasks at once.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use crate::scheduler::caller::{CallerOptions, Synced};
 use super::prefetch::World;
 use super::runs;
 
-/// A worker reports tasks of two callers in one go, of which a synchronize covers some
-/// in the middle.
+/// One report of tasks of two callers; a synchronize covers some in the middle.
 #[test]
-fn what_is_reported_together_is_counted_each_where_it_belongs() {
+fn tasks_that_are_reported_together_count_for_their_own_caller_and_epoch() {
     let mut world = World::with_tasks(1, 8, 3);
     let main = world.caller;
     assert_eq!(world.state.core.synchronize(main), Poll::Pending);
@@ -49,7 +48,7 @@ fn what_is_reported_together_is_counted_each_where_it_belongs() {
 }
 
 #[test]
-fn what_is_reported_together_gives_all_its_room_back() {
+fn tasks_that_are_reported_together_give_all_their_room_back() {
     let mut world = World::with_tasks(1, 8, 4);
     let capacity = Arc::new(Capacity::new(Limit::AtMost(4)).unwrap());
     capacity.take(4).unwrap().keep();
@@ -72,9 +71,9 @@ fn a_run_gives_all_its_room_back() {
     assert_eq!(capacity.available(), Some(4));
 }
 
-/// A worker takes one task of the caller, behind those of another, and no more.
+/// The worker claims one task of this caller, behind those of another.
 #[test]
-fn while_somebody_waits_for_room_each_ending_is_told() {
+fn while_somebody_waits_for_room_each_ending_is_reported_at_once() {
     for (serial, tier) in [(false, 0), (true, 0), (true, 1)] {
         let mut world = runs::World::new(1);
         let roomy = world.caller;

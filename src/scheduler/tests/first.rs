@@ -1,4 +1,4 @@
-//! Tasks that wait on their threads for the first of several.
+//! Tasks that block until the first of several others has ended.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -8,10 +8,10 @@ use crate::limit::Limit;
 use crate::scheduler::stall::Target;
 use crate::scheduler::{How, Place, Scheduler, Verdict, first};
 
-/// It waits for a paused task and for one that ends. Alone, and beside a task that began to
-/// wait after it, for another paused one.
+/// The task waits for a paused task and for one that ends: alone, and beside a task that waits
+/// for another paused one, and began to wait later.
 #[test]
-fn whichever_ends_is_taken_and_nobody_is_told_to_give_up() {
+fn the_one_that_ends_is_taken_and_no_wait_gives_up() {
     for others in 0..2 {
         let scheduler = Scheduler::builder().workers(2 + others).build().unwrap();
         let caller = scheduler.caller("main", Default::default()).unwrap();

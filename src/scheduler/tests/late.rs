@@ -1,4 +1,4 @@
-//! How late a task begins where workers take several at once.
+//! How late a task may begin if workers claim several at once.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::scheduler::local_queue::LocalQueue;
 
 use super::prefetch::World;
 
-/// Numbers below what is asked for.
+/// Random numbers below the argument.
 pub(super) fn draws(mut drawn: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         drawn = drawn
@@ -18,7 +18,7 @@ pub(super) fn draws(mut drawn: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// By how many later ones each task may be overtaken: see `Builder::claims`.
+/// How many later tasks may overtake a task: see `Builder::claims`.
 fn bound(workers: usize, claims: usize) -> usize {
     match claims {
         1 => 0,
@@ -29,10 +29,9 @@ fn bound(workers: usize, claims: usize) -> usize {
 /// What a worker runs, and its local queue.
 type Busy = (usize, Option<Arc<LocalQueue>>);
 
-/// Workers, some of which come to a long task now and then: the most later ones of its caller
-/// by which a task was overtaken. Of so many callers; if `gives_back`, what workers have taken
-/// goes back now and then. If `grouped`, half of a caller's are in one group without a limit:
-/// the most by which one of these was overtaken.
+/// The most later tasks of its caller that overtook a task, while workers meet a long task now and
+/// then. If `gives_back`, claimed tasks go back now and then. If `grouped`, half of each caller's
+/// tasks are in one group without a limit, and only these count.
 fn overtaken(
     (workers, claims): (usize, usize),
     seed: u64,
@@ -61,7 +60,7 @@ fn overtaken(
     for (&n, &wide) in of.iter().zip(&wide).skip(1) {
         world.submit_to(all[n], wide.then_some(groups[n]));
     }
-    world.state.core.rows = draw(2) == 0;
+    world.state.core.records = draw(2) == 0;
     let mut busy: Vec<Option<Busy>> = vec![None; workers];
     let mut stuck = vec![0; workers];
     let mut started = [false; TASKS + 1];
@@ -108,9 +107,9 @@ fn a_task_is_overtaken_by_as_many_as_the_docs_say_and_no_more() {
     }
 }
 
-/// By later ones of the group.
+/// By later tasks of its group.
 #[test]
-fn one_of_a_group_that_is_not_serial_may_be_overtaken() {
+fn a_task_of_a_group_that_is_not_serial_may_be_overtaken() {
     for (workers, claims) in [(5, 1), (5, 8)] {
         let overtaken = |seed| overtaken((workers, claims), seed, 1, false, true);
         let most = (0..50).map(overtaken).max().unwrap_or(0);
@@ -120,13 +119,13 @@ fn one_of_a_group_that_is_not_serial_may_be_overtaken() {
 }
 
 #[test]
-fn as_many_again_where_others_have_work_or_what_was_taken_goes_back() {
+fn by_twice_as_many_if_others_have_work_or_claims_go_back() {
     for (workers, claims) in [(2, 1), (2, 2), (2, 4), (3, 3), (4, 2), (5, 8)] {
         let bound = 2 * bound(workers, claims);
         for (callers, gives_back) in [(1, true), (2, false), (3, false), (3, true)] {
             let overtaken = |seed| overtaken((workers, claims), seed, callers, gives_back, false);
             let most = (0..100).map(overtaken).max().unwrap_or(0);
-            // What goes back uses the second half.
+            // Tasks that go back may be overtaken as often once more.
             let more = (workers, callers, gives_back) == (3, 1, true);
             assert!(!more || most > bound / 2);
             assert!(most <= bound, "{workers} workers, claims {claims}: {most}");

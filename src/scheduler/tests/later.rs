@@ -1,5 +1,5 @@
-//! Tasks that are not due, in virtual time: what they keep from nobody, when they
-//! arrive, and who keeps the time.
+//! Delayed tasks, in virtual time: they block nothing and arrive on time, and a worker keeps the
+//! time.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -81,7 +81,7 @@ impl World {
         self.wakes.fire();
     }
 
-    /// One worker, that does what there is to do, one after the other.
+    /// One worker runs all tasks that can start, one after the other.
     fn run(&mut self) -> Vec<&'static str> {
         let mut done = Vec::new();
         while let Some(started) = self.core.claim(1, self.now) {
@@ -130,9 +130,9 @@ fn it_starts_when_it_is_due_and_not_before() {
     assert_eq!(world.core.next_due(), None);
 }
 
-/// In its group, and in its tier, others go ahead as if it were not there.
+/// Others of its group and tier start as if it were not there.
 #[test]
-fn until_it_is_due_it_keeps_nobody_from_anything() {
+fn until_it_is_due_it_blocks_nothing() {
     let mut world = World::new(1, OnFailure::Continue);
     let group = world.group();
     let placing = |tier, after| Placing {
@@ -145,12 +145,12 @@ fn until_it_is_due_it_keeps_nobody_from_anything() {
     world.submit("first", placing(1, 0));
     world.submit("high", placing(2, 0));
     assert_eq!(world.run(), ["first", "high"]);
-    // Nothing of the group is outstanding any more: the tier is its own.
+    // No other task of the group is outstanding, so it stays in its own tier.
     world.go_to(5);
     let high = world.submit("high again", placing(2, 0));
     assert_eq!(world.run(), ["low, later", "high again"]);
     assert!(!world.core.cancel(high, world.now));
-    // Beside a task in a higher tier it goes there.
+    // If the group's last task is in a higher tier, it goes there.
     world.submit("raised", placing(0, 5));
     world.submit("before", placing(3, 0));
     world.go_to(10);
@@ -172,7 +172,7 @@ fn a_synchronize_covers_it_from_its_submission() {
     assert!(matches!(synced, Poll::Ready(Ok(summary)) if summary.tasks == 1));
 }
 
-/// Its own group goes with it, and a group that is asked for is kept for it.
+/// One without a group, and one that alone keeps its group.
 #[test]
 fn it_can_be_cancelled_and_leaves_nothing() {
     let mut world = World::new(1, OnFailure::Continue);
@@ -202,7 +202,7 @@ fn it_can_be_cancelled_and_leaves_nothing() {
     assert!(world.run().is_empty());
 }
 
-/// Its tier is known: at once. Else when it is due.
+/// If its tier is too high, it is skipped at once.
 #[test]
 fn a_failure_skips_it() {
     let mut world = World::new(1, OnFailure::SkipHigherTiers);
@@ -228,7 +228,7 @@ fn a_failure_skips_it() {
     assert_eq!(world.run(), ["later"]);
 }
 
-/// One worker is sent for, keeps the time alone, and hands it on when it works.
+/// It is requested for that; when it gets work, another one keeps the time.
 #[test]
 fn one_worker_keeps_the_time() {
     let mut world = World::new(3, OnFailure::Continue);
@@ -237,11 +237,11 @@ fn one_worker_keeps_the_time() {
     assert_eq!(world.rests(1), Some(at(10)));
     world.later("twenty", 20);
     assert!(world.sent_for().is_empty());
-    // Sooner than it sleeps: it is woken, and sleeps for less.
+    // Due before the keeper would wake up: it is woken, and sleeps for less.
     world.later("five", 5);
     assert_eq!(world.core.workers.coming(), 1);
     assert_eq!(world.rests(1), Some(at(5)));
-    // Work takes it, and another one comes to keep the time.
+    // It gets work, so another worker is requested to keep the time.
     world.submit("work", Placing::default());
     let work = world.core.claim(1, world.now).unwrap();
     world.settle();
@@ -251,8 +251,8 @@ fn one_worker_keeps_the_time() {
         core, wakes, now, ..
     } = &mut world;
     core.finish(1, work.tag, Ending::Ok, *now, wakes);
-    assert_eq!(world.rests(1), None, "the other does");
-    // If it goes, the other does it.
+    assert_eq!(world.rests(1), None, "the other keeps the time");
+    // When that one leaves, the first keeps the time.
     world.core.retire(2);
     world.settle();
     assert_eq!(world.core.workers.coming(), 1);
@@ -261,7 +261,7 @@ fn one_worker_keeps_the_time() {
 }
 
 #[test]
-fn workers_leave_a_closed_scheduler_when_nothing_is_to_come() {
+fn workers_leave_a_closed_scheduler_without_delayed_tasks() {
     let mut world = World::new(2, OnFailure::Continue);
     world.later("later", 10);
     assert_eq!(world.sent_for(), [1]);
@@ -278,9 +278,9 @@ fn workers_leave_a_closed_scheduler_when_nothing_is_to_come() {
     assert!(world.core.close(None).is_some());
 }
 
-/// That may be a task with a delay.
+/// The announced task may have a delay.
 #[test]
-fn nobody_leaves_a_closed_scheduler_while_something_is_on_its_way() {
+fn no_worker_leaves_a_closed_scheduler_while_a_task_is_announced() {
     let mut world = World::new(1, OnFailure::Continue);
     world.core.underway = 1;
     world.core.close(None);
@@ -291,9 +291,9 @@ fn nobody_leaves_a_closed_scheduler_while_something_is_on_its_way() {
     assert!(world.core.workers.must_leave());
 }
 
-/// A blocked task may be helped by one that is to come, if a worker is left for it.
+/// The delayed task may end the wait of the blocked one, if another worker can run it.
 #[test]
-fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
+fn no_wait_stalls_while_another_worker_could_run_a_delayed_task() {
     for (workers, stalls) in [(1, true), (2, false)] {
         let mut world = World::new(workers, OnFailure::Continue);
         world.submit("waits", Placing::default());
@@ -307,7 +307,7 @@ fn no_wait_stalls_while_something_is_to_come_for_another_worker() {
 }
 
 #[test]
-fn a_bump_before_it_is_due_counts_when_it_is() {
+fn a_bump_before_it_is_due_takes_effect_when_it_is() {
     let mut world = World::new(1, OnFailure::Continue);
     let task = world.later("bumped", 5);
     world.core.bump(task, 1).unwrap();

@@ -8,13 +8,13 @@ use super::runs::{NOW, Worker, World, awaits};
 use super::waiting;
 use crate::backlog::{Blocked, GroupKey};
 use crate::scheduler::cell::{DetachedCell, Function, Job};
-use crate::scheduler::local_queue::Report;
+use crate::scheduler::local_queue::{Report, next};
 use crate::scheduler::outcome::Ending;
 use crate::scheduler::task_state::{Claimed, Placing};
 
-/// What a worker takes at once is covered by a synchronize, or is not.
+/// A synchronize covers all tasks that are claimed together, or none.
 #[test]
-fn what_is_lent_is_covered_as_the_first_is() {
+fn lent_tasks_are_covered_if_the_first_is() {
     let mut world = World::new(1);
     let group = world.serial_group();
     (0..4).for_each(|_| world.submit(Some(group), 0));
@@ -32,9 +32,9 @@ fn what_is_lent_is_covered_as_the_first_is() {
     world.check_empty();
 }
 
-/// It runs the first itself. Where tiers are in use groups are not claimed together.
+/// The worker runs the first. In tiers, groups are not claimed together.
 #[test]
-fn what_is_behind_the_first_is_covered_as_that_is() {
+fn tasks_behind_the_first_are_covered_if_that_is() {
     for tier in [0, 1] {
         let mut world = World::new(1);
         let group = world.serial_group();
@@ -59,7 +59,7 @@ fn three_and_a_group(world: &mut World) -> Worker {
 }
 
 #[test]
-fn who_has_lent_tasks_gives_them_back_in_their_order() {
+fn lent_tasks_go_back_in_their_order() {
     for begun in 3..8 {
         let mut world = World::new(1);
         let mut worker = three_and_a_group(&mut world);
@@ -79,9 +79,9 @@ fn who_has_lent_tasks_gives_them_back_in_their_order() {
     }
 }
 
-/// It is one of them itself: those behind it are lent with it.
+/// It is claimed with the first, which is of the group.
 #[test]
-fn who_begins_a_group_has_what_is_behind_and_gives_it_back() {
+fn tasks_behind_the_first_of_a_group_go_back_in_their_order() {
     for (begun, tier) in (1..=5).flat_map(|begun| [(begun, 0), (begun, 1)]) {
         let mut world = World::new(1);
         let group = world.serial_group();
@@ -112,7 +112,7 @@ fn the_first_that_a_worker_has_runs_when_the_others_have_gone_back() {
     assert_eq!(status.waiting.len(), 15);
 }
 
-/// The worker goes on with those behind it, and with what it held.
+/// The worker goes on with the tasks behind it, which take over its unit.
 #[test]
 fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
     for fails in 1..=8 {
@@ -178,7 +178,7 @@ fn groups_that_have_ended_are_free_and_those_not_begun_go_back() {
 }
 
 #[test]
-fn of_several_groups_a_worker_has_at_most_so_many_tasks() {
+fn a_claim_of_several_groups_is_not_larger_than_asked_for() {
     for most in 1..12 {
         let mut world = World::new(1);
         let (_, worker) = six_groups(&mut world);
@@ -191,7 +191,7 @@ fn of_several_groups_a_worker_has_at_most_so_many_tasks() {
     }
 }
 
-/// It is claimed by itself, and has an entry.
+/// The future is claimed by itself, and has an entry.
 #[test]
 fn a_future_is_not_among_several_groups() {
     let mut world = World::new(1);
@@ -243,7 +243,7 @@ fn a_failure_in_one_of_several_groups_leaves_the_others_their_turn() {
     }
 }
 
-/// What came meanwhile came to the last first.
+/// Meanwhile new tasks have arrived, in the last group first.
 #[test]
 fn groups_of_one_worker_take_their_next_turns_in_the_order_of_their_ends() {
     let mut world = World::new(1);
@@ -256,9 +256,9 @@ fn groups_of_one_worker_take_their_next_turns_in_the_order_of_their_ends() {
     world.check_empty();
 }
 
-/// One group behind another: what the last of each held is free.
+/// The last task of each group gives its unit back.
 #[test]
-fn who_has_lent_tasks_of_two_groups_ends_with_both() {
+fn two_groups_of_one_worker_are_free_in_the_end() {
     let mut world = World::new(1);
     world.post(1);
     for _ in 0..2 {
@@ -273,16 +273,16 @@ fn who_has_lent_tasks_of_two_groups_ends_with_both() {
     world.check_empty();
 }
 
-/// What the task before it held is its own, also when it is reported by itself.
+/// It owns the unit of the task before it, even if it is reported by itself.
 #[test]
-fn who_took_over_a_hold_gives_it_back() {
+fn a_task_that_took_over_a_unit_gives_it_back() {
     let mut world = World::new(1);
     let group = world.serial_group();
     (0..2).for_each(|_| world.submit(Some(group), 0));
     world.post(2);
     let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
     let mut ran = Report::new(taken.first.tag, NOW);
-    assert!(taken.queue.unwrap().next(&mut ran).is_some());
+    assert!(next(&taken.queue.unwrap(), &mut ran).is_some());
     world.state.exact(&mut world.wakes);
     assert_eq!((ran.tag.id.0, world.state.core.unfinished), (2, 3));
     let next = world.state.finish(1, ran, NOW, &mut world.wakes);
@@ -292,9 +292,9 @@ fn who_took_over_a_hold_gives_it_back() {
     world.check_empty();
 }
 
-/// Eight tasks: every other one has a label, or none; alone, or two of each of four groups.
+/// Eight tasks: every other one has a label, or none has; without groups, or two in each of four.
 #[test]
-fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
+fn the_status_shows_each_task_of_a_claim_with_its_own_label_and_start() {
     for (labels, grouped, begun) in (0..2).flat_map(|labels| {
         (0..2).flat_map(move |grouped| (1..7).map(move |begun| (labels == 0, grouped == 0, begun)))
     }) {
@@ -324,7 +324,7 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
         let mut ran = Report::new(taken.first.tag, NOW);
         for id in 2..3 + begun {
             ran.end = Duration::from_secs(id);
-            assert!(queue.next(&mut ran).is_some());
+            assert!(next(&queue, &mut ran).is_some());
             assert_eq!((ran.tag.id.0, ran.start), (id, ran.end));
             assert_eq!(ran.tag.holds.group, group(id));
         }
@@ -340,9 +340,9 @@ fn who_takes_the_place_of_another_is_told_by_its_own_name_and_start() {
     }
 }
 
-/// It goes back, and its group with it.
+/// The claim goes back first, with the others of its group.
 #[test]
-fn one_that_its_worker_has_not_begun_is_bumped() {
+fn a_claimed_task_that_has_not_begun_is_bumped() {
     for serial in [false, true] {
         let mut world = World::new(1);
         let group = Some(world.serial_group()).filter(|_| serial);

@@ -1,4 +1,4 @@
-//! A log that is being told, and tasks that wait.
+//! A task that waits while the log is called.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock, Weak};
@@ -7,9 +7,9 @@ use std::thread::yield_now;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::{Event, How, Scheduler};
 
-/// A task waits for one that is counted, and comes when the log has been told of it.
+/// The task waits for one that is counted, and is placed when the call of the log has returned.
 #[test]
-fn nobody_is_stalled_while_the_log_is_told() {
+fn nobody_is_stalled_while_the_log_is_called() {
     let there: Arc<OnceLock<Weak<Shared>>> = Arc::default();
     let known = Arc::clone(&there);
     let (go, may_go) = channel();

@@ -1,4 +1,4 @@
-//! How many tasks a worker takes at once, by what tasks took of late.
+//! How many tasks a worker claims, by how long recent tasks took.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::{Place, Scheduler};
 
-/// How many of three tasks had been taken when the first of them ran, for one worker on a
-/// pool after the other.
+/// How many of three tasks were claimed when the first of them ran; for each of two workers, one
+/// after the other on a pool.
 fn taken_at_first(claim_time: Duration) -> Vec<u64> {
     let (to_run, workers) = channel::<Box<dyn FnOnce() + Send>>();
     let pool = move |worker| to_run.send(worker).map_err(|_| "gone".into());
@@ -29,7 +29,7 @@ fn taken_at_first(claim_time: Duration) -> Vec<u64> {
 }
 
 #[test]
-fn a_worker_that_has_run_none_goes_by_what_the_one_before_it_knew() {
+fn a_worker_that_has_run_no_task_uses_the_pace_of_the_last_one() {
     assert_eq!(taken_at_first(Duration::MAX), [1, 3]);
     assert_eq!(taken_at_first(Duration::ZERO), [1, 1]);
 }

@@ -1,5 +1,4 @@
-//! What workers have prefetched, step by step: when it goes back, and what the
-//! core says of it.
+//! Prefetched tasks, step by step: when they go back, and what the core knows of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::cell::{Cell, Function};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
 use crate::scheduler::state::{State, Taken};
@@ -29,11 +28,11 @@ pub(super) struct World {
     now: Duration,
     /// By number, from 1.
     tasks: Vec<Location>,
-    /// Those that workers have or had.
+    /// The tasks that workers have or had.
     tags: BTreeMap<usize, Tag>,
 }
 
-/// One that does nothing.
+/// A task that does nothing.
 fn job() -> Work {
     Arc::new(Cell::new(Function(|| Ok::<(), ()>(())), None))
 }
@@ -62,7 +61,7 @@ impl World {
         (0..tasks).for_each(|_| self.submit_of(self.caller));
     }
 
-    /// One of this caller.
+    /// Submits one task of this caller.
     pub(super) fn submit_of(&mut self, caller: Key) {
         self.submit_to(caller, None);
     }
@@ -109,20 +108,20 @@ impl World {
         taken.map(|taken| self.number(taken.first.tag))
     }
 
-    /// The worker goes on with its local queue: the number of the next.
+    /// The worker goes on with its local queue. Returns the number of the next task.
     pub(super) fn next(&mut self, queue: &LocalQueue, n: usize) -> Option<usize> {
         self.now += Duration::from_secs(1);
         let mut ran = self.ran(n, Ending::Ok);
-        queue.next(&mut ran).map(|_| self.number(ran.tag))
+        next(queue, &mut ran).map(|_| self.number(ran.tag))
     }
 
-    /// Whether the core has recorded its ending.
+    /// Whether the core has recorded the ending of this task.
     fn has_ended(&mut self, n: usize) -> bool {
         let unfinished = self.unfinished();
         !unfinished.contains(&(n as u64))
     }
 
-    /// Those that have not ended, for all that the core knows now.
+    /// The tasks that have not ended, as far as the core knows.
     fn unfinished(&self) -> Vec<u64> {
         let status = self.state.core.status(0);
         let waiting = status.waiting.iter().map(|task| task.id.get());
@@ -130,7 +129,7 @@ impl World {
         waiting.chain(running).collect()
     }
 
-    /// The numbers of those that run and that wait, as the status has it.
+    /// The numbers of the tasks that run and of those that wait, by the status.
     fn status(&mut self) -> (Vec<u64>, Vec<u64>) {
         let status = self.state.exact(&mut self.wakes).status(0);
         assert!(status.waiting.iter().all(|t| t.why == Why::Worker));
@@ -139,7 +138,7 @@ impl World {
         (running.collect(), waiting.collect())
     }
 
-    /// All that the worker takes from its local queue, from task `n` on.
+    /// All tasks that the worker takes from its local queue, from task `n` on.
     pub(super) fn rest(&mut self, queue: &LocalQueue, mut n: usize) -> Vec<usize> {
         let mut all = vec![];
         while let Some(next) = self.next(queue, n) {
@@ -151,7 +150,7 @@ impl World {
 }
 
 #[test]
-fn a_worker_takes_its_share_in_order_and_at_most_what_it_may() {
+fn a_worker_claims_its_share_in_order_up_to_the_maximum() {
     for (workers, claims, most, tasks, takes) in [
         (2, 8, 99, 20, 8),
         (2, 8, 5, 20, 5),
@@ -173,9 +172,9 @@ fn a_worker_takes_its_share_in_order_and_at_most_what_it_may() {
     }
 }
 
-/// The rest calls for every other worker.
+/// Enough tasks are left to request every other worker.
 #[test]
-fn who_prefetches_leaves_work_for_every_free_worker() {
+fn a_claim_leaves_work_for_every_free_worker() {
     for workers in 1..10 {
         for tasks in 1..100 {
             let mut world = World::with_tasks(workers, 1_000, tasks);
@@ -190,12 +189,12 @@ fn who_prefetches_leaves_work_for_every_free_worker() {
 }
 
 #[test]
-fn what_has_not_started_waits_and_goes_back_to_its_place() {
+fn tasks_that_have_not_started_go_back_to_their_places() {
     let mut world = World::with_tasks(2, 4, 10);
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
     assert_eq!(world.next(&queue, first), Some(2));
-    // 1 has ended, 2 runs, 3 and 4 are the worker's, and all that is seen.
+    // 1 has ended, 2 runs, the worker has 3 and 4; the status shows all that.
     assert_eq!(world.status(), (vec![2], (3..=10).collect()));
     assert!(world.has_ended(1));
     assert_eq!(world.next(&queue, 2), None, "they went back");
@@ -205,7 +204,7 @@ fn what_has_not_started_waits_and_goes_back_to_its_place() {
 }
 
 #[test]
-fn the_times_of_what_was_prefetched_are_its_own() {
+fn prefetched_tasks_have_their_own_times() {
     let mut world = World::with_tasks(1, 4, 4);
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
@@ -220,7 +219,7 @@ fn the_times_of_what_was_prefetched_are_its_own() {
 }
 
 #[test]
-fn only_what_has_not_started_can_be_cancelled() {
+fn only_tasks_that_have_not_started_can_be_cancelled() {
     let mut world = World::with_tasks(2, 4, 10);
     let (first, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
@@ -235,9 +234,9 @@ fn only_what_has_not_started_can_be_cancelled() {
     assert_eq!(world.claim(2, 1).unwrap().0, 5);
 }
 
-/// The first that a worker takes is running for all that the core knows.
+/// Before that, the core takes the first task of the claim for the running one.
 #[test]
-fn the_exact_state_knows_of_each_that_has_run() {
+fn the_exact_state_knows_of_each_task_that_has_run() {
     for n in [1, 2] {
         let mut world = World::with_tasks(1, 4, 4);
         let (first, queue) = world.claim(1, 4).unwrap();
@@ -249,7 +248,7 @@ fn the_exact_state_knows_of_each_that_has_run() {
 }
 
 #[test]
-fn who_finds_nothing_takes_what_another_has_not_started() {
+fn a_worker_that_finds_nothing_takes_unstarted_tasks_of_another() {
     let mut world = World::with_tasks(1, 4, 4);
     let (_, queue) = world.claim(1, 4).unwrap();
     assert!(queue.is_some() && world.state.core.startable(u64::MAX) == 0);
@@ -262,10 +261,9 @@ fn who_finds_nothing_takes_what_another_has_not_started() {
     assert_eq!(world.claim(1, 1).unwrap().0, 3);
 }
 
-/// A worker's task takes for ever; meanwhile there is always something for the
-/// other one.
+/// One worker's task never ends; the other always finds more tasks.
 #[test]
-fn what_waits_behind_a_long_task_is_overtaken_by_so_many_and_no_more() {
+fn tasks_behind_a_long_one_are_overtaken_by_so_many_and_no_more() {
     let mut world = World::with_tasks(2, 4, 100);
     world.claim(1, 4).unwrap();
     let mut overtook = 0;
@@ -286,7 +284,7 @@ fn what_waits_behind_a_long_task_is_overtaken_by_so_many_and_no_more() {
 
 #[test]
 fn a_task_that_blocks_has_nothing_behind_it() {
-    // With one worker nothing can go on, and that is seen.
+    // With one worker nothing can go on: a stall.
     for workers in [1, 2] {
         let mut world = World::with_tasks(workers, 4, 8);
         let (_, queue) = world.claim(1, 4).unwrap();
@@ -314,13 +312,13 @@ fn a_synchronize_does_not_wait_for_a_later_task() {
     assert!(matches!(synced, Poll::Ready(Ok(summary)) if summary.ok == 4));
 }
 
-/// Worker 1 has run 1 and runs 2, which is not covered; who has taken the last
-/// task that is, or cancelled it, clears the other's local queue.
+/// Worker 1 has run 1 and runs 2, which is not covered. A claim or cancel of the last covered task
+/// clears its local queue.
 #[test]
-fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
+fn the_last_covered_task_brings_in_the_endings_of_other_workers() {
     for cancels in [false, true] {
         let mut world = World::with_tasks(2, 8, 1);
-        world.state.core.rows = false;
+        world.state.core.records = false;
         let options = CallerOptions::default();
         let other = world.state.core.add_caller(Arc::from("other"), &options);
         let main = std::mem::replace(&mut world.caller, other.unwrap());
@@ -348,13 +346,13 @@ fn who_takes_the_last_that_a_synchronize_covers_brings_in_the_others() {
 }
 
 #[test]
-fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
+fn a_failure_is_reported_at_once_and_the_worker_goes_on_with_its_local_queue() {
     let mut world = World::with_tasks(1, 4, 4);
     let (_, queue) = world.claim(1, 4).unwrap();
     let queue = queue.unwrap();
     for ending in [Ending::Failed, Ending::Panicked] {
         let mut ran = world.ran(1, ending);
-        assert!(queue.next(&mut ran).is_none());
+        assert!(next(&queue, &mut ran).is_none());
         assert!(matches!(ran.result, RunResult::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);
@@ -366,7 +364,7 @@ fn a_failure_is_told_at_once_and_the_worker_goes_on_with_its_local_queue() {
 }
 
 #[test]
-fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
+fn the_unstarted_tasks_of_a_lost_worker_go_back() {
     let mut world = World::with_tasks(1, 4, 4);
     let (first, queue) = world.claim(1, 4).unwrap();
     world.next(&queue.unwrap(), first);
@@ -377,7 +375,7 @@ fn a_worker_that_is_lost_loses_nothing_that_it_had_not_started() {
 }
 
 #[test]
-fn caps_count_what_is_taken() {
+fn claimed_tasks_count_in_the_cap() {
     let mut world = World::with_tasks(2, 8, 20);
     world
         .state

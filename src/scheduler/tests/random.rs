@@ -1,5 +1,5 @@
-//! Workers that take several tasks at once, at random: what each task must see when it begins,
-//! and what is known and left of it at its end.
+//! Random steps of workers that claim several tasks at once: what holds when a task begins, and
+//! what is known and left of it at its end.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::wait::WakeBatch;
 pub(super) enum Is {
     Waiting,
     Running,
-    /// It has begun, and is to be woken, or in line again.
+    /// It has begun, and waits to be woken, or is in line again.
     Awaiting,
     InLine,
     Ended(Ending),
@@ -82,9 +82,9 @@ pub(super) struct World {
     pub(super) busy: Vec<Option<Busy>>,
     pub(super) coming: Arc<Mutex<Vec<u32>>>,
     pub(super) holds: u32,
-    /// The most that a worker takes at once.
+    /// The most tasks of a claim.
     pub(super) claims: u32,
-    /// Little happens but that tasks come and end: workers take many at once.
+    /// Hardly anything happens but submissions and endings, so workers claim many at once.
     pub(super) calm: bool,
 }
 
@@ -102,7 +102,7 @@ impl World {
         let workers = 1 + draw(if calm { 2 } else { 4 }) as u32;
         let bypass = [Bypass::AtMost(0), Bypass::AtMost(2), Bypass::Unbounded][draw(3)];
         let mut core = Core::new(workers, bypass).unwrap();
-        core.rows = !calm && draw(4) == 0;
+        core.records = !calm && draw(4) == 0;
         let claims = [1, 2, 4, 9, 32][if calm { 2 + draw(3) } else { draw(5) }];
         let (mut callers, mut groups) = (vec![], vec![]);
         for _ in 0..1 + draw(if calm { 1 } else { 3 }) {
@@ -153,13 +153,13 @@ impl World {
         (self.draw)(below)
     }
 
-    /// Once in so many times; in a calm world seldom.
+    /// True once in so many times; seldom in a calm world.
     pub(super) fn happens(&mut self, one_in: usize) -> bool {
         let one_in = if self.calm { 20 * one_in } else { one_in };
         self.draw(one_in) == 0
     }
 
-    /// One event, and what follows from it.
+    /// An event, and what follows from it.
     pub(super) fn event<R>(
         &mut self,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    /// Whoever synchronizes is told when all has ended, and not before.
+    /// A synchronize is ready once all its tasks have ended, and not before.
     pub(super) fn check_synced(&mut self, hidden: bool) {
         for n in 0..self.callers.len() {
             if !self.callers[n].syncs {
@@ -236,7 +236,7 @@ impl World {
                     self.callers[n].syncs = false;
                 }
                 Poll::Ready(error) => panic!("{error:?}"),
-                Poll::Pending => assert!(!all, "all has ended, and nobody is told"),
+                Poll::Pending => assert!(!all, "all has ended, and the synchronize waits"),
             }
         }
     }
@@ -352,7 +352,7 @@ impl World {
     fn drain(mut self) {
         self.lets_go();
         self.settle();
-        // Nobody rests beside work.
+        // No worker rests while a task can start.
         assert_eq!(self.state.core.startable(9), 0, "nobody comes");
         for g in 0..self.groups.len() {
             let group = self.groups[g].key;
@@ -390,7 +390,7 @@ impl World {
 }
 
 #[test]
-fn whatever_workers_take_each_task_begins_where_it_may_and_ends_once() {
+fn each_task_begins_where_it_may_and_ends_once() {
     for seed in 0..300 {
         let mut world = World::new(seed);
         let steps = 20 + world.draw(500);

@@ -1,4 +1,4 @@
-//! What happens to the workers of `random`, and to their tasks.
+//! The steps of `random`.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -7,7 +7,7 @@ use super::random::{At, Busy, Caller, Is, MOST, Task, WakesWorker, World, limit}
 use super::runs::awaits;
 use super::waiting;
 use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job, Program};
-use crate::scheduler::local_queue::{Report, RunResult};
+use crate::scheduler::local_queue::{Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::state::Taken;
@@ -15,7 +15,7 @@ use crate::scheduler::task_state::{Location, Phase, Placing, Tag};
 use crate::wait::WakeBatch;
 use crate::workers::Activity;
 
-/// A task with a handle, and what tells where it waits.
+/// A task with a handle, and how to find where it waits.
 fn named<P: Program>(program: P, label: Option<Arc<str>>) -> (Arc<dyn Job>, Option<At>) {
     let cell = Arc::new(Cell::new(program, label));
     let same = Arc::clone(&cell);
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// What a worker runs ends, or awaits.
+    /// The task of a worker ends or awaits.
     pub(super) fn ends(&mut self, n: u32) {
         let Some(Busy { tag, queue, .. }) = self.busy[n as usize].take() else {
             return;
@@ -63,7 +63,7 @@ impl World {
         let c = &mut self.callers[self.tasks[at].caller];
         self.tasks[at].is = match &result {
             RunResult::Ended(ending) => Is::Ended(*ending),
-            // It may be woken already.
+            // It may have been woken already.
             RunResult::Suspended(_, woken) => {
                 if *woken {
                     Is::InLine
@@ -83,7 +83,7 @@ impl World {
         let mut ran = Report::new(tag, self.now);
         ran.result = result;
         if let Some(queue) = queue
-            && queue.next(&mut ran).is_some()
+            && next(&queue, &mut ran).is_some()
         {
             self.check_synced(true);
             self.starts(n, ran.tag);
@@ -269,25 +269,15 @@ impl World {
         assert_eq!(cancelled, waits, "{} is {before:?}", n + 1);
         if before == Is::Running {
             let id = TaskId(n as u64 + 1);
-            self.event(|state, _, _| state.core.tell_to_end(id));
+            self.event(|state, _, _| state.core.cancel_running(|_, tag| tag.id == id));
         }
     }
 
-    /// All that the caller has submitted, which is not released.
+    /// All tasks of a caller that is not released.
     fn cancels_all(&mut self, caller: usize) {
         let key = self.callers[caller].key;
-        let (last, holds) =
-            self.event(|state, wakes, _| state.exact(wakes).begin_cancel(Some(key)));
-        assert_eq!(last.0 as usize, self.tasks.len());
-        self.holds += 1;
         self.callers[caller].cancelled = self.tasks.len();
-        let these = self.state.core.find_waiting(Some(key), |_, _| true);
-        for at in these {
-            assert!(self.event(|state, _, now| state.core.cancel(at, now)));
-        }
-        assert!(holds);
-        self.holds -= 1;
-        self.event(|state, _, _| state.core.end_cancel());
+        self.event(|state, wakes, now| state.exact(wakes).cancel_all(Some(key), now));
     }
 
     fn synchronizes(&mut self, caller: usize) {
@@ -336,7 +326,7 @@ impl World {
             return;
         };
         if matches!(self.tasks[n].is, Is::Ended(_)) {
-            // A waker that is woken after the end.
+            // A wake-up after the end.
             self.event(|state, _, _| assert!(!state.core.wake_task(future)));
             return;
         }

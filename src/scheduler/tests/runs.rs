@@ -1,4 +1,4 @@
-//! Tasks that came together, and that a worker has together.
+//! Tasks that were posted together, and are claimed together.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -10,7 +10,7 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Report, RunResult};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
@@ -22,7 +22,7 @@ use crate::wait::WakeBatch;
 
 type Plain = fn() -> Result<(), ()>;
 
-/// Nobody keeps a log.
+/// A state without a log.
 pub(super) struct World {
     pub(super) state: State,
     pub(super) caller: Key,
@@ -43,7 +43,7 @@ pub(super) const NOW: Duration = Duration::ZERO;
 impl World {
     pub(super) fn new(workers: u32) -> Self {
         let mut core = Core::new(workers, Bypass::default()).unwrap();
-        core.rows = false;
+        core.records = false;
         let options = CallerOptions {
             on_failure: OnFailure::SkipHigherTiers,
             ..CallerOptions::default()
@@ -63,7 +63,7 @@ impl World {
         cell
     }
 
-    /// As if so many had been posted.
+    /// Submits tasks as if they had been posted.
     pub(super) fn post(&mut self, tasks: usize) {
         let first = self.state.core.last.0 + 1;
         let run = (first..).take(tasks);
@@ -72,7 +72,7 @@ impl World {
         self.state.core.submit_run(self.caller, alone, run, true);
     }
 
-    /// The same, of futures where it says so: these have no cells.
+    /// The same; those that are futures have no cells.
     pub(super) fn post_mixed(&mut self, futures: &[bool]) {
         let first = self.state.core.last.0 + 1;
         let run = (first..).zip(futures).map(|(id, &future)| {
@@ -115,14 +115,14 @@ impl World {
         Some(Worker::new(worker.n, taken?))
     }
 
-    /// What ended without a worker was told, and counts.
+    /// The tasks that ended without a worker are dropped, and count.
     pub(super) fn drop_ended(&mut self) {
         for Ended { tag, ending, .. } in std::mem::take(&mut self.state.core.todo.ended) {
             self.state.core.dropped(tag, ending, &mut self.wakes);
         }
     }
 
-    /// Runs what the worker has, and claims no more: the numbers, in order.
+    /// The worker runs its tasks, and claims no more. Returns their numbers, in order.
     pub(super) fn rest(&mut self, mut worker: Worker) -> Vec<u64> {
         let mut all = vec![worker.id()];
         while worker.next() {
@@ -132,7 +132,7 @@ impl World {
         all
     }
 
-    /// Claims one after the other, and runs them.
+    /// Claims and runs all tasks, one after the other.
     pub(super) fn drain(&mut self) -> Vec<u64> {
         let mut all = vec![];
         while let Some(worker) = self.claim(1, 1) {
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// Of all, which have ended.
+    /// The summary of all tasks, which have ended.
     pub(super) fn summary(&mut self) -> Summary {
         match self.synchronize() {
             Poll::Ready(Ok(summary)) => summary,
@@ -199,7 +199,7 @@ impl Worker {
         Report { result, ..ran }
     }
 
-    /// What it runs ended well: it goes on with its local queue, if there is more.
+    /// Its task ended as `Ok`. Returns whether there is a next one in its local queue.
     pub(super) fn next(&mut self) -> bool {
         self.goes_on(RunResult::Ended(Ending::Ok))
     }
@@ -207,12 +207,12 @@ impl Worker {
     pub(super) fn goes_on(&mut self, result: RunResult) -> bool {
         let mut ran = self.ran(result);
         let queue = self.queue.as_ref();
-        let next = queue.and_then(|queue| queue.next(&mut ran));
+        let next = queue.and_then(|queue| next(queue, &mut ran));
         next.map(|_| self.tag = ran.tag).is_some()
     }
 }
 
-/// The first two of five are reported, then a synchronize closes, then the others end.
+/// Two of five are reported; then a synchronize closes its epoch; then the others end.
 #[test]
 fn a_run_that_is_reported_in_two_parts_is_counted_once() {
     let mut world = World::new(1);
@@ -234,9 +234,9 @@ fn a_run_that_is_reported_in_two_parts_is_counted_once() {
     world.check_empty();
 }
 
-/// Behind the last that somebody waits for a worker takes none.
+/// A claim ends with the last task that somebody waits for.
 #[test]
-fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
+fn a_claim_from_a_run_ends_with_the_last_awaited_task() {
     let mut world = World::new(1);
     world.post(6);
     assert!(world.synchronize().is_pending());
@@ -248,7 +248,7 @@ fn of_a_run_no_more_is_taken_than_somebody_waits_for() {
 }
 
 #[test]
-fn one_that_is_cancelled_in_the_middle_of_a_run_leaves_the_others() {
+fn a_cancel_in_the_middle_of_a_run_leaves_the_others() {
     for (n, left) in [(1, [2, 3, 4]), (3, [1, 2, 4]), (4, [1, 2, 3])] {
         let mut world = World::new(1);
         world.post(4);
@@ -259,9 +259,9 @@ fn one_that_is_cancelled_in_the_middle_of_a_run_leaves_the_others() {
     }
 }
 
-/// They are in a local queue, of which the core must hear first.
+/// They are in a local queue, which must be cleared first.
 #[test]
-fn one_that_a_worker_has_can_be_cancelled_when_it_has_come_back() {
+fn a_claimed_task_can_be_cancelled_when_it_has_gone_back() {
     for group in [false, true] {
         let mut world = World::new(1);
         world.post(3);
@@ -284,7 +284,7 @@ fn one_that_a_worker_has_can_be_cancelled_when_it_has_come_back() {
 }
 
 #[test]
-fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
+fn a_bumped_task_in_the_middle_of_a_run_goes_first() {
     let mut world = World::new(1);
     world.post(5);
     let old = world.at(3);
@@ -300,9 +300,9 @@ fn one_that_is_bumped_in_the_middle_of_a_run_goes_first() {
     world.check_empty();
 }
 
-/// A task waits for the third of eight, which the other worker runs among others.
+/// The task waits for the third of eight, which the other worker has claimed together.
 #[test]
-fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
+fn a_wait_for_a_task_of_a_run_is_not_stalled_when_it_has_run() {
     let mut world = World::new(2);
     world.post(1);
     let waits = world.claim(1, 1).unwrap();
@@ -325,7 +325,7 @@ fn who_waits_for_one_of_a_run_is_not_stalled_when_it_has_run() {
     world.check_empty();
 }
 
-/// A future's ending, or that it awaits, is told beside those of the tasks around it.
+/// One report has the end of a future, or that it awaits, between the ends of other tasks.
 #[test]
 fn futures_of_a_run_end_one_by_one() {
     for suspends in [false, true] {
@@ -355,9 +355,9 @@ fn futures_of_a_run_end_one_by_one() {
     }
 }
 
-/// The second to come is skipped like the first, and is its caller's last.
+/// Two tasks of the caller become due in one event; both are skipped, and they are its last.
 #[test]
-fn a_caller_that_ends_with_what_is_due_is_asked_no_more() {
+fn a_caller_that_ends_among_due_tasks_is_left_alone() {
     let mut world = World::new(1);
     let group = world.serial_group();
     world.submit(None, 0);

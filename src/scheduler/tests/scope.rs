@@ -17,7 +17,7 @@ fn with_workers(workers: u32) -> (Scheduler, Caller) {
     (scheduler, caller.unwrap())
 }
 
-/// What a task owns that borrows, and is long in its drop.
+/// A value of a task: it borrows, and its drop takes long.
 struct Owned<'a>(&'a AtomicU32);
 
 impl Drop for Owned<'_> {
@@ -35,7 +35,7 @@ fn owns(dropped: &AtomicU32) -> impl FnOnce() -> Result<(), ()> + Send {
     }
 }
 
-/// What it panics with.
+/// The message of the panic of `f`.
 fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).err();
     let payload = payload.expect("it panics");
@@ -44,7 +44,7 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> String {
 }
 
 #[test]
-fn each_writes_to_its_part_and_gives_a_result() {
+fn each_task_writes_to_its_part_and_gives_a_result() {
     let (_scheduler, caller) = with_workers(2);
     let mut numbers: Vec<u64> = (0..1000).collect();
     let step = String::from("1");
@@ -128,7 +128,7 @@ fn a_body_that_panics_waits_for_its_tasks() {
 }
 
 #[test]
-fn what_a_task_owns_goes_before_the_scope_ends() {
+fn values_of_a_task_are_dropped_before_the_scope_ends() {
     let (scheduler, caller) = with_workers(1);
     let options = CallerOptions {
         capacity: 1.into(),
@@ -138,10 +138,10 @@ fn what_a_task_owns_goes_before_the_scope_ends() {
     let paused = caller.group(0, 100).unwrap();
     let dropped = AtomicU32::new(0);
     let ended = |so_many| assert_eq!(dropped.swap(0, SeqCst), so_many);
-    // It ran.
+    // The task ran.
     caller.scope(|s| s.exec(owns(&dropped)).unwrap().detach());
     ended(1);
-    // It panicked.
+    // The task panicked.
     caller.scope(|s| {
         let owned = Owned(&dropped);
         let panics = move || {
@@ -153,7 +153,7 @@ fn what_a_task_owns_goes_before_the_scope_ends() {
         s.exec(panics).unwrap().detach();
     });
     ended(1);
-    // It was refused.
+    // The task was refused.
     small.scope(|s| {
         let hold = scheduler.hold();
         s.exec(owns(&dropped)).unwrap().detach();
@@ -162,7 +162,7 @@ fn what_a_task_owns_goes_before_the_scope_ends() {
         drop(hold);
     });
     ended(2);
-    // It was cancelled, by another thread.
+    // The task was cancelled by another thread.
     thread::scope(|threads| {
         caller.scope(|s| {
             let place = Place::new().group(&paused);
@@ -173,7 +173,7 @@ fn what_a_task_owns_goes_before_the_scope_ends() {
         });
         ended(2);
     });
-    // Nothing is taken any more.
+    // The caller takes no more tasks.
     scheduler.shutdown(How::Drain).wait().unwrap();
     let refused = caller.scope(|s| s.exec(owns(&dropped)).map(drop));
     assert_eq!(refused, Err(Reason::Closed));
@@ -181,7 +181,7 @@ fn what_a_task_owns_goes_before_the_scope_ends() {
 }
 
 #[test]
-fn one_that_is_skipped_is_waited_for_no_longer() {
+fn a_scope_does_not_wait_for_a_skipped_task() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let options = CallerOptions {
         on_failure: OnFailure::SkipHigherTiers,
@@ -201,7 +201,7 @@ fn one_that_is_skipped_is_waited_for_no_longer() {
 }
 
 #[test]
-fn a_panic_is_told_by_the_outcome_or_else_by_the_scope() {
+fn a_panic_is_reported_by_the_outcome_or_else_by_the_scope() {
     let (_scheduler, caller) = with_workers(1);
     let fails = || -> Result<(), ()> { panic!("of the task") };
     let verdict = caller.scope(|s| {
@@ -218,7 +218,7 @@ fn a_panic_is_told_by_the_outcome_or_else_by_the_scope() {
     });
     assert_eq!(panicked, "a task of a scope panicked");
     assert_eq!(after.load(SeqCst), 1);
-    // The one of the body comes first.
+    // The panic of the body is passed on first.
     let panicked = panic_of(|| {
         caller.scope(|s| {
             s.exec_detached(Place::new(), fails).unwrap();
@@ -230,7 +230,7 @@ fn a_panic_is_told_by_the_outcome_or_else_by_the_scope() {
     assert_eq!(detached, Ok(()), "an error is none");
 }
 
-/// There is no worker for its tasks.
+/// No worker is left for its tasks.
 #[test]
 fn a_scope_that_is_stalled_cancels_its_tasks_alone() {
     let (scheduler, caller) = with_workers(1);
@@ -257,10 +257,10 @@ fn a_scope_that_is_stalled_cancels_its_tasks_alone() {
     scheduler.shutdown(How::Drain).wait().unwrap();
 }
 
-/// Each of two workers is in a scope, and none is left for their tasks: one scope gives up,
-/// and its worker serves the other.
+/// Both workers are in a scope, and none is left for their tasks: one scope gives up, and its
+/// worker serves the other.
 #[test]
-fn of_scopes_that_wait_for_workers_one_goes_on() {
+fn of_two_scopes_that_wait_for_workers_one_goes_on() {
     let (_scheduler, caller) = with_workers(2);
     let meet = std::sync::Barrier::new(2);
     let done = AtomicU32::new(0);
@@ -282,9 +282,9 @@ fn of_scopes_that_wait_for_workers_one_goes_on() {
     assert_eq!((stalled, done.load(SeqCst)), (1, 1));
 }
 
-/// It cannot give up for its task that runs; that one can.
+/// The scope must wait for its running task, whose own wait can give up.
 #[test]
-fn a_task_of_a_stalled_scope_is_told() {
+fn a_task_of_a_stalled_scope_gives_up() {
     let (scheduler, caller) = with_workers(2);
     let paused = caller.group(0, 100).unwrap();
     let place = Place::new().group(&paused);

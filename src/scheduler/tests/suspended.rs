@@ -33,9 +33,9 @@ impl Body for Awaits {
 struct World {
     core: Core<Awaits>,
     wakes: WakeBatch,
-    /// What the worker has.
+    /// The task that the worker has.
     started: Option<Started<Awaits>>,
-    /// The entries of those that a worker has had.
+    /// The entries of the futures that the worker has had.
     entries: BTreeMap<TaskId, Key>,
 }
 
@@ -79,7 +79,7 @@ impl World {
         Some(tag.id)
     }
 
-    /// What the worker has is this.
+    /// Takes this task from the worker.
     fn take(&mut self, task: TaskId) -> (Tag, Awaits) {
         let started = self.started.take().unwrap();
         assert_eq!(started.tag.id, task);
@@ -154,7 +154,7 @@ fn each_poll_begins_and_ends_once() {
 }
 
 #[test]
-fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
+fn a_future_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
     for in_line in [true, false] {
         let mut world = World::new();
         let caller = world.caller(1);
@@ -180,7 +180,7 @@ fn one_that_is_cancelled_in_line_or_awaiting_leaves_nothing() {
 }
 
 #[test]
-fn woken_ones_take_turns_by_the_weight_of_their_callers() {
+fn woken_futures_take_turns_by_the_weight_of_their_callers() {
     let mut world = World::new();
     let (heavy, light) = (world.caller(3), world.caller(1));
     let mut begin = |caller| {
@@ -204,7 +204,7 @@ fn woken_ones_take_turns_by_the_weight_of_their_callers() {
 }
 
 #[test]
-fn one_that_is_woken_while_it_is_polled_is_polled_again() {
+fn a_future_that_is_woken_while_it_is_polled_is_polled_again() {
     for by_itself in [false, true] {
         let mut world = World::new();
         let caller = world.caller(1);
@@ -215,14 +215,14 @@ fn one_that_is_woken_while_it_is_polled_is_polled_again() {
         }
         world.suspend_woken(task, by_itself);
         assert_eq!(world.claim(), Some(task));
-        // Once, and no more.
+        // Only once.
         world.suspend(task);
         assert_eq!(world.claim(), None);
     }
 }
 
 #[test]
-fn one_that_a_worker_gives_back_stands_where_it_stood() {
+fn a_future_that_goes_back_is_where_it_was_in_line() {
     let mut world = World::new();
     let caller = world.caller(1);
     let woken: Vec<_> = (0..3)
@@ -256,7 +256,7 @@ fn one_that_a_worker_gives_back_stands_where_it_stood() {
 }
 
 #[test]
-fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_dropped() {
+fn a_wait_stalls_beside_a_future_that_awaits_but_not_beside_one_that_is_dropped() {
     for dropping in [true, false] {
         let mut world = World::new();
         let caller = world.caller(1);
@@ -280,8 +280,8 @@ fn who_waits_is_stalled_beside_one_that_awaits_but_not_beside_one_that_is_droppe
     }
 }
 
-/// Callers with a task of each kind: one that awaits, one that was woken, one of a group, one that
-/// is alone, one that is not due; and one more caller, whose tasks are all in line.
+/// Callers with five tasks each: a future that awaits, a woken one, a task of a group, one without
+/// a group, and a delayed one; and one more caller, whose tasks are all in line.
 fn of_each_kind(world: &mut World, callers: u32) -> (Vec<(Key, BTreeSet<TaskId>)>, Key) {
     let mut all: Vec<_> = (0..=callers)
         .map(|_| (world.caller(1), BTreeSet::new()))
@@ -316,7 +316,7 @@ fn of_each_kind(world: &mut World, callers: u32) -> (Vec<(Key, BTreeSet<TaskId>)
 }
 
 #[test]
-fn what_waits_in_one_caller_is_found_wherever_it_is() {
+fn waiting_tasks_of_one_caller_are_found_wherever_they_are() {
     let mut world = World::new();
     let (all, more) = of_each_kind(&mut world, 3);
     for (caller, tasks) in all {
@@ -330,7 +330,7 @@ fn what_waits_in_one_caller_is_found_wherever_it_is() {
 }
 
 #[test]
-fn a_caller_all_of_whose_tasks_are_in_line_is_searched_alone() {
+fn if_all_tasks_of_a_caller_are_in_line_only_it_is_searched() {
     let mut world = World::new();
     let (_, more) = of_each_kind(&mut world, 3);
     let before = slots_visited();

@@ -12,12 +12,12 @@ use crate::scheduler::stall::Target;
 use crate::scheduler::task_state::{Location, Placing};
 use crate::slab::Key;
 
-/// It is polled, and wakes itself; whether the worker has more.
+/// The worker's future wakes itself while it is polled. Returns whether the worker has more.
 fn polls(worker: &mut Worker) -> bool {
     worker.goes_on(RunResult::Suspended(awaits(None), true))
 }
 
-/// Polls all that a worker takes.
+/// A worker polls all that it claims.
 fn poll_all(world: &mut World) -> Vec<u64> {
     let mut worker = world.claim(1, 20).unwrap();
     let mut all = vec![worker.id()];
@@ -29,14 +29,14 @@ fn poll_all(world: &mut World) -> Vec<u64> {
     all
 }
 
-/// A worker takes some, and runs them to their end.
+/// A worker claims some, and runs them to their end.
 fn end_some(world: &mut World) -> Vec<u64> {
     let worker = world.claim(1, 20).unwrap();
     world.rest(worker)
 }
 
 #[test]
-fn what_was_woken_together_is_claimed_together_in_its_order() {
+fn futures_that_were_woken_together_are_claimed_together_in_their_order() {
     let mut world = World::new(1);
     world.post_mixed(&[true; 8]);
     assert_eq!(poll_all(&mut world), (1..=8).collect::<Vec<_>>());
@@ -60,7 +60,7 @@ fn what_was_woken_together_is_claimed_together_in_its_order() {
 
 /// Woken by another thread while a worker has it with others, before its poll or in it.
 #[test]
-fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
+fn a_future_that_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
     for woken in 1..=6 {
         let mut world = World::new(1);
         world.post_mixed(&[true; 6]);
@@ -81,9 +81,9 @@ fn what_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
     }
 }
 
-/// Taken, polled again, given back, bumped and cancelled.
+/// They are claimed, polled again, given back, bumped and cancelled.
 #[test]
-fn each_of_those_that_were_woken_together_is_found_where_it_stands() {
+fn each_of_several_woken_futures_is_found_where_it_is() {
     let mut world = World::new(1);
     world.post_mixed(&[true; 6]);
     poll_all(&mut world);
@@ -120,9 +120,9 @@ fn other_caller(world: &mut World) -> Key {
     other.unwrap()
 }
 
-/// Futures of two callers, in turns.
+/// Futures of two callers, one by one in turns.
 #[test]
-fn what_is_woken_stands_in_the_line_of_its_caller() {
+fn a_woken_future_is_in_the_line_of_its_caller() {
     let mut world = World::new(1);
     let other = other_caller(&mut world);
     let main = world.caller;
@@ -143,9 +143,9 @@ fn what_is_woken_stands_in_the_line_of_its_caller() {
     world.check_empty();
 }
 
-/// While nobody else has work, new ones and those that were woken are claimed in runs.
+/// New futures and woken ones are claimed in runs, in turns.
 #[test]
-fn a_caller_alone_goes_on_with_those_that_were_woken() {
+fn a_caller_alone_goes_on_with_its_woken_futures() {
     for alone in [true, false] {
         let mut world = World::new(1);
         world.post_mixed(&[true; 6]);
@@ -166,7 +166,7 @@ fn a_caller_alone_goes_on_with_those_that_were_woken() {
 }
 
 #[test]
-fn those_before_a_future_of_a_run_are_counted_while_it_runs() {
+fn tasks_before_a_future_of_a_run_are_counted_while_it_runs() {
     let mut world = World::new(1);
     world.post_mixed(&[1, 2, 3, 4, 5, 6, 7, 8].map(|n| n == 5));
     let mut worker = world.claim(1, 20).unwrap();
@@ -193,7 +193,7 @@ fn two_callers_take_turns_one_by_one() {
     }
 }
 
-/// A future that ends among others, of a group and not, while somebody waits for it or not.
+/// A future ends among other tasks: of a group or not, with or without a wait for it.
 #[test]
 fn futures_that_end_together_give_back_what_each_of_them_held() {
     for blocked in [false, true] {

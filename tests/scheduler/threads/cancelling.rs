@@ -152,9 +152,9 @@ fn cancel_all_ends_what_has_not_started_and_no_more() {
     });
 }
 
-/// The drop of a cancelled task, between two batches, ends the lower tier: its own tier could open.
+/// The drop of the first cancelled task ends the lower tier: its own tier could open.
 #[test]
-fn cancel_all_lets_nothing_start_between_its_batches() {
+fn cancel_all_lets_none_of_them_start() {
     struct LetsGo(Sender<()>, Arc<AtomicU32>);
     impl Drop for LetsGo {
         fn drop(&mut self) {

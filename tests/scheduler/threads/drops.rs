@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use conversant::scheduler::{Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler};
+use conversant::scheduler::{
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, WorkersStatus,
+};
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
 
@@ -251,6 +253,52 @@ fn what_nobody_asks_for_may_wait_for_the_scheduler_when_it_is_dropped() {
             }
             go.send(()).unwrap();
             assert!(was_told.recv().unwrap());
+            end(&scheduler);
+        });
+    }
+}
+
+/// Looks at the workers when it is dropped, and then waits for a task.
+struct Looks(Arc<Scheduler>, Job, Sender<WorkersStatus>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        let workers = self.0.workers();
+        self.1.outcome().wait().unwrap();
+        self.2.send(workers).ok();
+    }
+}
+
+/// So if all workers rest or have left, nothing is left to drop. The task can start when the failed
+/// one ends, which skips what is dropped.
+#[test]
+fn a_worker_is_busy_while_it_drops_and_another_takes_what_comes() {
+    let pool = |worker: Box<dyn FnOnce() + Send>| {
+        std::thread::spawn(worker);
+        Ok(())
+    };
+    for builder in [Scheduler::builder(), Scheduler::builder().pool(pool)] {
+        finishes(move || {
+            let scheduler = Arc::new(builder.workers(2).build().unwrap());
+            let options = CallerOptions {
+                on_failure: OnFailure::SkipHigherTiers,
+                ..CallerOptions::default()
+            };
+            let caller = scheduler.caller("tested", options).unwrap();
+            let serial = caller.group(1, 100).unwrap();
+            let (tells, told) = channel();
+            let hold = scheduler.hold();
+            let place = Place::new().group(&serial);
+            let failed = caller.exec_with(place, || Err::<(), _>(()));
+            failed.unwrap().detach();
+            let behind = caller.exec_with(place, || Ok(1)).unwrap();
+            let looks = Looks(Arc::clone(&scheduler), behind, tells);
+            let place = Place::new().tier(1);
+            let skipped = caller.exec_with(place, move || Ok::<_, ()>(looks));
+            skipped.unwrap().detach();
+            drop(hold);
+            let workers = told.recv().unwrap();
+            assert!(workers.busy > 0, "{workers:?}");
             end(&scheduler);
         });
     }

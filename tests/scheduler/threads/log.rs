@@ -19,7 +19,7 @@ use crate::threads::stage::{end, finishes, gives};
 struct Told(Arc<Mutex<Vec<Event>>>);
 
 impl Log for Told {
-    fn tell(&self, event: Event) -> bool {
+    fn log(&self, event: Event) -> bool {
         self.0.lock().unwrap().push(event);
         true
     }
@@ -256,7 +256,7 @@ fn what_is_cancelled_while_it_is_told_never_runs() {
         let also = told.clone();
         let (scheduler, caller) = logged(1, move |event: Event| {
             let cancels = matches!(event, Event::Queued(_));
-            also.tell(event);
+            also.log(event);
             if cancels {
                 known.upgrade().unwrap().get().unwrap().cancel_all();
             }
