@@ -4,7 +4,8 @@
 //!
 //! # Invariants
 //!
-//! 1. The heights of an item's subtrees differ by 1 at most. Its [`Balance`] says which is higher.
+//! 1. The heights of an item's subtrees differ by 1 at most. Its [balance](super::Balance) says
+//!    which is higher.
 //! 2. A tree's head is its first item, its tail the last.
 //!
 //! # Cost
@@ -196,8 +197,8 @@ impl Tree {
         }
     }
 
-    /// Balances an item whose subtree on this side is higher by two. Returns the item that takes its
-    /// place.
+    /// Balances an item whose subtree on this side is higher by two. Returns the item that takes
+    /// its place.
     fn rotate(&mut self, items: &impl Items, item: u32, side: usize) -> u32 {
         let (sign, child) = (sign(side), items.links(item).child[side].get());
         let (own, outer) = (items.balance(item), items.balance(child));

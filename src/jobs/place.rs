@@ -94,6 +94,27 @@ impl Place {
         self
     }
 
+    /// Sets how often the job was tried before: for a job that was stored, or that comes from
+    /// another queue. [`Taken::attempts`](crate::job_queue::Taken::attempts) is that number. A job
+    /// without an attempt left is tried once more.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    ///
+    /// let (from, to) = (JobQueue::new(), JobQueue::new());
+    /// from.push(7, "mail", Place::new())?;
+    /// from.try_claim(1).remove(0).fail()?;
+    /// for left in from.shutdown() {
+    ///     to.push(left.key, left.job, Place::new().tried(left.attempts))?;
+    /// }
+    /// assert_eq!(to.try_claim(1)[0].attempt(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tried(mut self, attempts: u32) -> Self {
+        self.rare.get_or_insert_default().tried = attempts;
+        self
+    }
+
     /// Sets a name that at most one job of the tenant has at a time. The job has it from its push
     /// until it is done, dead or taken out. A second push is
     /// [refused](crate::job_queue::PushReason::Duplicate). A dead job that is requeued takes its

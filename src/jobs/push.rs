@@ -39,10 +39,10 @@ impl<K: Ord, J> Jobs<K, J> {
         mut admit: impl FnMut() -> Result<(), PushReason>,
     ) -> Result<(Key, Option<Key>), PushReason> {
         let known = self.known(place, queue)?;
-        let (mut old, mut due) = (None, None);
+        let (mut old, mut due, mut tried) = (None, None, 0);
         if let Some(rare) = &place.rare {
             old = self.replaced(known, rare, (replaces, queue))?;
-            due = rare.due;
+            (due, tried) = (rare.due, rare.tried);
         } else if let Some(group) = known.group {
             let home = self.groups.get_mut(group).ok_or(PushReason::Stale)?;
             admit()?;
@@ -56,14 +56,15 @@ impl<K: Ord, J> Jobs<K, J> {
         let (key, _) = job.as_ref().expect(ONCE);
         let is_due = due.is_none_or(|due| due <= self.timers.now());
         // A date that has passed is not remembered.
-        place.rare.take_if(|rare| is_due && rare.is_date());
+        place.rare.take_if(|rare| is_due && rare.is_over());
         let in_order = is_due.then(|| self.new_in_order(key, place, known));
         let group = match known.group {
             Some(group) => group.index(),
             None => self.make_home(std::mem::take(&mut place.home)),
         };
         let entering = (job.take().expect(ONCE), place.rare.take());
-        let id = self.insert(entering, (group, in_order), due.unwrap_or_default());
+        let due = due.unwrap_or_default();
+        let id = self.insert(entering, (group, in_order), (due, tried));
         Ok((id, old))
     }
 
@@ -127,7 +128,7 @@ fn push_behind<K: Ord, J>(
     if (Rank { key, sequence }).compare(before).is_lt() {
         return None;
     }
-    let mut job = Job::new(job.take().expect(ONCE), (at.index(), sequence), None);
+    let mut job = Job::new(job.take().expect(ONCE), (at.index(), sequence), 0, None);
     (job.links, job.state) = (group.order.next_links(), State::Ready);
     let id = jobs.insert(job);
     group.order.push(jobs, id.index());
@@ -143,10 +144,10 @@ impl<K, J> Jobs<K, J> {
         &mut self,
         (entering, rare): ((K, J), Option<Box<Rare>>),
         (at, in_order): (u32, Option<InOrder>),
-        due: Duration,
+        (due, tried): (Duration, u32),
     ) -> Key {
         self.last += 1;
-        let mut job = Job::new(entering, (at, self.last), rare);
+        let mut job = Job::new(entering, (at, self.last), tried, rare);
         job.state = in_order.map_or(State::Uncounted, |_| State::Ready);
         let is_rare = job.rare.is_some();
         let id = self.jobs.insert(job);

@@ -39,6 +39,8 @@ pub(super) struct Rare {
     pub(super) unique: Option<Name>,
     /// When it is due, in a place that sets this.
     pub(super) due: Option<Duration>,
+    /// How often it was tried before, in a place that sets this.
+    pub(super) tried: u32,
     /// The number of its last claim since this record exists, or of its death.
     pub(super) number: u64,
     /// Rings when it is due, or when its lease ends.
@@ -46,8 +48,8 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    /// Whether a place sets nothing in it but a date.
-    pub(super) fn is_date(&self) -> bool {
+    /// Whether a place sets nothing in it that is needed once the job is due.
+    pub(super) fn is_over(&self) -> bool {
         self.attempts.is_none() && self.unique.is_none()
     }
 }
@@ -64,13 +66,14 @@ impl<K, J> Job<K, J> {
     pub(super) fn new(
         (key, data): (K, J),
         (group, sequence): (u32, u64),
+        attempts: u32,
         rare: Option<Box<Rare>>,
     ) -> Self {
         Self {
             key,
             sequence,
             group,
-            attempts: 0,
+            attempts,
             links: by_key::Links::out(),
             balance: by_key::Balance::default(),
             state: State::Uncounted,

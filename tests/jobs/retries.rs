@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conversant::job_queue::{Claim, Expired, JobQueue, Place, Why};
+use conversant::job_queue::{Claim, Expired, JobQueue, Place, Scope, Why};
 use conversant::limit::Limit;
 
 type Queue = JobQueue<u32, &'static str>;
@@ -47,6 +47,27 @@ fn a_lease_fails_when_it_ends_and_not_when_that_is_told() {
     assert_eq!(queue.advance(at(12)), Some(at(15)));
     assert_eq!(queue.why(id), Some(Why::Due(at(15))));
     assert_eq!(late.snooze(at(0)), Err(Expired));
+}
+
+#[test]
+fn a_job_goes_on_with_the_attempts_it_comes_with() {
+    let queue: Queue = JobQueue::builder().attempts(5).build().unwrap();
+    let place = || Place::new().group("g");
+    let now = queue.push(1, "now", place().tried(3)).unwrap();
+    queue.push(2, "later", place().tried(4).due(at(1))).unwrap();
+    queue.push(3, "over", Place::new().tried(9)).unwrap();
+    assert_eq!(queue.status(now).unwrap().attempts, 3);
+    let fail = || {
+        let claim = first(&queue);
+        (*claim, claim.attempt(), claim.fail())
+    };
+    assert_eq!(fail(), ("now", 4, Ok(false)));
+    assert_eq!(fail(), ("now", 5, Ok(true)));
+    assert_eq!(fail(), ("over", 10, Ok(true)), "it is tried once more");
+    queue.advance(at(1));
+    let late = first(&queue);
+    assert_eq!((late.attempt(), late.snooze(at(2))), (5, Ok(())));
+    assert_eq!(queue.drain(&Scope::Queue)[0].attempts, 4);
 }
 
 #[test]
