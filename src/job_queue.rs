@@ -202,7 +202,44 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// If an `Ord` does, in a poll; nothing is claimed, and the wait can be
     /// polled again.
     pub fn claim(&self, n: usize) -> Wait<impl Op<Output = Result<Vec<Claim<'_, K, J>>, Closed>>> {
-        Claiming::wait(self.shared(), None, n)
+        Claiming::several(self.shared(), None, n)
+    }
+
+    /// Claims the first job that may run now, if there is one. As [`try_claim`](Self::try_claim),
+    /// without a list.
+    ///
+    /// # Panics
+    ///
+    /// As [`try_claim`](Self::try_claim).
+    pub fn try_claim_one(&self) -> Option<Claim<'_, K, J>> {
+        let shared = self.shared();
+        shared.with_state(|state| claiming::claim_one(shared, state, None))
+    }
+
+    /// Waits for a job, and claims it. As [`claim`](Self::claim), without a list.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    ///
+    /// let queue = JobQueue::new();
+    /// queue.push(1, "mail", Place::new())?;
+    /// queue.close();
+    /// // In a task: `queue.claim_one().await`.
+    /// while let Ok(job) = queue.claim_one().wait() {
+    ///     println!("{}", job.complete()?.job);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](Self::claim).
+    ///
+    /// # Panics
+    ///
+    /// As [`claim`](Self::claim).
+    pub fn claim_one(&self) -> Wait<impl Op<Output = Result<Claim<'_, K, J>, Closed>>> {
+        Claiming::one(self.shared(), None)
     }
 }
 
@@ -322,5 +359,5 @@ const _: () = {
 
     send_and_sync::<JobQueue<OnlySend, u8>>();
     send_and_sync::<Claim<'_, OnlySend, u8>>();
-    send_and_sync::<Wait<Claiming<'_, OnlySend, u8>>>();
+    send_and_sync::<Wait<Claiming<'_, OnlySend, u8, Claim<'_, OnlySend, u8>>>>();
 };

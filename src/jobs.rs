@@ -99,7 +99,7 @@ pub struct Jobs<K, J> {
     /// The dead jobs, by the number of the death: in the order in which they died.
     dead: BTreeMap<u64, Key>,
     /// The last death that a wait has returned.
-    told: u64,
+    reported: u64,
     limit: Limit,
     group_limit: Limit,
     retry: Retry,
@@ -127,7 +127,7 @@ impl<K, J> Jobs<K, J> {
             dirty: Vec::new(),
             updated: 0,
             dead: BTreeMap::new(),
-            told: 0,
+            reported: 0,
             limit: Limit::Unlimited,
             group_limit,
             retry,

@@ -1,27 +1,27 @@
-//! Rare events, for who uses the crate `tracing`; without that feature nobody is told.
+//! Rare events, for users of the crate `tracing`; without that feature they are not sent.
 //!
-//! Whoever tells holds no lock, and has left whole what it changed: a subscriber is the user's
-//! code. If it panics, that ends here.
+//! An event is sent under no lock, and after the change that it reports: a subscriber is the
+//! user's code. If it panics, that ends here.
 
 #![cfg_attr(not(feature = "tracing"), allow(unused))]
 
 use std::fmt::Display;
 
-/// Tells of one.
+/// Sends one.
 #[cfg(feature = "tracing")]
-macro_rules! tell {
+macro_rules! emit {
     ($level:ident, $target:expr, $($event:tt)+) => {
-        tell(|| tracing::$level!(target: $target, $($event)+))
+        emit(|| tracing::$level!(target: $target, $($event)+))
     };
 }
 
 #[cfg(feature = "tracing")]
-fn tell(event: impl FnOnce()) {
+fn emit(event: impl FnOnce()) {
     crate::wait::contained(event);
 }
 
 #[cfg(not(feature = "tracing"))]
-macro_rules! tell {
+macro_rules! emit {
     ($($event:tt)+) => {};
 }
 
@@ -35,42 +35,42 @@ const LOCK_TABLE: &str = "conversant::lock_table";
 
 /// The next turn of a queue's group goes first.
 pub(crate) fn group_bumped(group: Name<'_>, tag: u64, level: u8) {
-    tell!(debug, QUEUE, %group, tag, level, "bumped");
+    emit!(debug, QUEUE, %group, tag, level, "bumped");
 }
 
 /// The limit of a queue's group has become 0.
 pub(crate) fn group_paused(group: Name<'_>, tag: u64) {
-    tell!(debug, QUEUE, %group, tag, why = "paused", "blocked");
+    emit!(debug, QUEUE, %group, tag, why = "paused", "blocked");
 }
 
 /// A message of a queue's group has failed, and so the group pauses.
 pub(crate) fn group_backs_off(group: Name<'_>, tag: u64, number: u64, attempts: u32) {
-    tell!(debug, QUEUE, %group, tag, number, attempts, why = "backing off", "blocked");
+    emit!(debug, QUEUE, %group, tag, number, attempts, why = "backing off", "blocked");
 }
 
 /// A message of a queue's group has failed for the last time.
 pub(crate) fn group_poisoned(group: Name<'_>, tag: u64, number: u64, attempts: u32) {
-    tell!(warn, QUEUE, %group, tag, number, attempts, "poisoned");
+    emit!(warn, QUEUE, %group, tag, number, attempts, "poisoned");
 }
 
 /// The next task of a scheduler's group goes first.
 pub(crate) fn tasks_bumped(group: Name<'_>, level: u8) {
-    tell!(debug, SCHEDULER, %group, level, "bumped");
+    emit!(debug, SCHEDULER, %group, level, "bumped");
 }
 
 /// A task of a scheduler goes first, or the next one of its group.
 pub(crate) fn task_bumped(task: u64, level: u8) {
-    tell!(debug, SCHEDULER, task, level, "bumped");
+    emit!(debug, SCHEDULER, task, level, "bumped");
 }
 
 /// The limit of a scheduler's group has become 0.
 pub(crate) fn tasks_paused(group: Name<'_>) {
-    tell!(debug, SCHEDULER, %group, why = "paused", "blocked");
+    emit!(debug, SCHEDULER, %group, why = "paused", "blocked");
 }
 
 /// A task waits for others of its scheduler, and its worker's thread sleeps.
 pub(crate) fn task_blocked(task: u64, label: Option<&str>, worker: u32) {
-    tell!(
+    emit!(
         debug,
         SCHEDULER,
         task,
@@ -83,20 +83,20 @@ pub(crate) fn task_blocked(task: u64, label: Option<&str>, worker: u32) {
 
 /// Such a wait gives up, since nothing could go on.
 pub(crate) fn task_stalled(task: u64, label: Option<&str>, worker: u32) {
-    tell!(warn, SCHEDULER, task, label, worker, "deadlock");
+    emit!(warn, SCHEDULER, task, label, worker, "deadlock");
 }
 
 /// A job of a job queue has failed for the last time.
 pub(crate) fn job_died(job: Name<'_>, attempts: u32) {
-    tell!(warn, JOB_QUEUE, %job, attempts, "dead");
+    emit!(warn, JOB_QUEUE, %job, attempts, "dead");
 }
 
 /// An owner of locks waits for one.
 pub(crate) fn owner_blocked(owner: Name<'_>, mode: Name<'_>) {
-    tell!(debug, LOCK_TABLE, %owner, %mode, "blocked");
+    emit!(debug, LOCK_TABLE, %owner, %mode, "blocked");
 }
 
 /// An owner of locks, which waits in this cycle, gives up.
 pub(crate) fn deadlock(victim: Name<'_>, cycle: Name<'_>) {
-    tell!(warn, LOCK_TABLE, %victim, %cycle, "deadlock");
+    emit!(warn, LOCK_TABLE, %victim, %cycle, "deadlock");
 }

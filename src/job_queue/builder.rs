@@ -85,8 +85,8 @@ impl<K: Ord, J> Builder<K, J> {
     /// Most often a `complete` was forgotten: log it, or panic in a test. The job has gone back by
     /// then, and no lock is held. [`Counts::dropped`](super::Counts::dropped) counts such drops in
     /// any case.
-    pub fn on_dropped(mut self, told: impl Fn(JobId) + Send + Sync + 'static) -> Self {
-        self.on_dropped = Some(Box::new(told));
+    pub fn on_dropped(mut self, callback: impl Fn(JobId) + Send + Sync + 'static) -> Self {
+        self.on_dropped = Some(Box::new(callback));
         self
     }
 

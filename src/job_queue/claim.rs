@@ -135,7 +135,7 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// let queue = JobQueue::new();
     /// queue.push(7, String::from("mail"), Place::new().tenant("shop"))?;
-    /// let claim = queue.try_claim(1).remove(0);
+    /// let claim = queue.claim_one().wait()?;
     /// assert_eq!((claim.key(), claim.tenant()), (Ok(7), Ok("shop".into())));
     /// let done = claim.complete()?;
     /// assert_eq!(done.job, "mail");
@@ -199,7 +199,7 @@ impl<'q, K, J> Claim<'q, K, J> {
     }
 
     /// Returns `dead`, and reports a dead job to `trace`.
-    fn told_of(&self, dead: bool) -> bool {
+    fn traced(&self, dead: bool) -> bool {
         if dead {
             trace::job_died(&self.id(), self.attempt());
         }
@@ -278,7 +278,7 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// let jobs = JobQueue::builder().lease(lease).build()?;
     /// let _ticker = Ticker::spawn(jobs.clone(), origin)?;
     /// jobs.push(1, "a long job", Place::new())?;
-    /// let mut claim = jobs.claim(1).wait()?.remove(0);
+    /// let mut claim = jobs.claim_one().wait()?;
     /// // Now and then, while it works:
     /// claim.extend(origin.elapsed() + lease)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -312,7 +312,7 @@ impl<'q, K, J> Claim<'q, K, J> {
         // A claim whose lease has run out has nothing to give back.
         let ended = self.end(how);
         if ended.is_ok() && how == Unclaim::Ready {
-            self.shared.tell_dropped(self.pick.id);
+            self.shared.report_dropped(self.pick.id);
         }
     }
 
@@ -324,7 +324,7 @@ impl<'q, K, J> Claim<'q, K, J> {
             .shared
             .with_state(|state| state.unclaim(pick, how, body))?;
         drop(unwanted);
-        Ok(self.told_of(dead))
+        Ok(self.traced(dead))
     }
 }
 

@@ -66,7 +66,7 @@ impl<K, J> JobQueue<K, J> {
     /// assert_eq!(jobs.advance(at(8)), Some(at(9)));
     /// assert!(jobs.try_claim(1).is_empty());
     /// assert_eq!(jobs.advance(at(9)), None);
-    /// let stuck = jobs.try_claim(1).remove(0);
+    /// let stuck = jobs.claim_one().wait()?;
     /// // Its lease runs out: somebody else has the job.
     /// assert_eq!(jobs.advance(at(10)), Some(at(39)));
     /// assert_eq!(jobs.advance(at(39)), None);

@@ -22,7 +22,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// let queue = JobQueue::builder().attempts(1).build()?;
     /// let mail = queue.push(1, "mail", Place::new())?;
-    /// queue.try_claim(1).remove(0).fail()?;
+    /// queue.claim_one().wait()?.fail()?;
     /// assert_eq!(queue.next_dead().wait(), Ok(mail));
     /// queue.requeue(mail)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,7 +47,7 @@ impl<K, J> State<K, J> {
         let all = self.watchers.len();
         let due = match self.finished() {
             true => all,
-            false => self.jobs.untold().take(all).count(),
+            false => self.jobs.unreported().take(all).count(),
         };
         self.watchers.notify_up_to(due, wakes)
     }
@@ -69,13 +69,13 @@ impl<K, J> Op for NextDead<'_, K, J> {
         look_twice(cx, |current, cloned| {
             let mut old = ClonedWaker::default();
             shared.with_state(|state| {
-                let told = state.jobs.tell_dead().map(|job| shared.name(job));
-                if told.is_none() && !state.finished() {
+                let found = state.jobs.report_dead().map(|job| shared.name(job));
+                if found.is_none() && !state.finished() {
                     let waits = state.watchers.enqueue((), ticket, current, cloned);
                     return waits.then_some(Poll::Pending);
                 }
                 old = ClonedWaker(state.watchers.withdraw(ticket));
-                Some(Poll::Ready(told.ok_or(Closed)))
+                Some(Poll::Ready(found.ok_or(Closed)))
             })
         })
     }

@@ -106,7 +106,33 @@ impl<K: Ord, J> Part<K, J> {
     /// As [`JobQueue::claim`].
     pub fn claim(&self, n: usize) -> Wait<impl Op<Output = Result<Vec<Claim<'_, K, J>>, Closed>>> {
         let Pin { shared, pinned } = &*self.pin;
-        Claiming::wait(shared, Some(*pinned), n)
+        Claiming::several(shared, Some(*pinned), n)
+    }
+
+    /// Claims the first job of this tenant or group that may run now, if there is one. As
+    /// [`try_claim`](Self::try_claim), without a list.
+    ///
+    /// # Panics
+    ///
+    /// As [`JobQueue::try_claim`].
+    pub fn try_claim_one(&self) -> Option<Claim<'_, K, J>> {
+        let Pin { shared, pinned } = &*self.pin;
+        shared.with_state(|state| claiming::claim_one(shared, state, Some(*pinned)))
+    }
+
+    /// Waits for a job of this tenant or group, and claims it. As [`claim`](Self::claim), without
+    /// a list.
+    ///
+    /// # Errors
+    ///
+    /// As [`JobQueue::claim`].
+    ///
+    /// # Panics
+    ///
+    /// As [`JobQueue::claim`].
+    pub fn claim_one(&self) -> Wait<impl Op<Output = Result<Claim<'_, K, J>, Closed>>> {
+        let Pin { shared, pinned } = &*self.pin;
+        Claiming::one(shared, Some(*pinned))
     }
 }
 

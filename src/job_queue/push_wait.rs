@@ -42,7 +42,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| queue.push_wait(2, "second", Place::new()).wait());
     ///     for expected in ["first", "second"] {
-    ///         let claim = queue.claim(1).wait().unwrap().remove(0);
+    ///         let claim = queue.claim_one().wait().unwrap();
     ///         assert_eq!(claim.complete().unwrap().job, expected);
     ///     }
     /// });

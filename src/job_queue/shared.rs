@@ -109,7 +109,7 @@ impl<K, J> Shared<K, J> {
     pub(super) fn with_state<R>(&self, change: impl FnOnce(&mut State<K, J>) -> R) -> R {
         let mut state = self.state.lock_patiently();
         if let Some(now) = state.dates.now() {
-            state.jobs.tell(now);
+            state.jobs.set_now(now);
         }
         let before = state.jobs.total();
         let result = change(&mut state);
@@ -154,7 +154,7 @@ impl<K, J> Shared<K, J> {
 
     /// Reports a dropped claim, whose job has gone back. Runs the user's callback.
     #[cold]
-    pub(super) fn tell_dropped(&self, job: Key) {
+    pub(super) fn report_dropped(&self, job: Key) {
         self.dropped.count();
         if let Some(on_dropped) = &self.on_dropped {
             on_dropped(self.name(job));

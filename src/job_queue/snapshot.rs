@@ -29,7 +29,7 @@ impl<K, J> JobQueue<K, J> {
     /// for (key, to) in ["ann", "bob", "ann"].into_iter().enumerate() {
     ///     queue.push(key, "a mail", Place::new().group(to))?;
     /// }
-    /// queue.try_claim(1).remove(0).fail_for_good()?;
+    /// queue.claim_one().wait()?.fail_for_good()?;
     /// let all = queue.statuses(&Scope::Queue).into_iter();
     /// let dead = all.filter(|(_, job)| job.state == JobState::Dead);
     /// let removed = queue.remove_all(dead.map(|(id, _)| id));

@@ -90,6 +90,25 @@ impl<K: Ord, J> Jobs<K, J> {
         claims
     }
 
+    /// As [`claim`](Self::claim), for one job, without a list. If a comparison panics, nothing is
+    /// claimed.
+    #[inline(always)]
+    pub fn claim_one<C>(
+        &mut self,
+        of: Option<Pinned>,
+        lease: Option<Duration>,
+        mut take: impl FnMut(Pick, &mut J) -> C,
+    ) -> Option<C> {
+        let mut claim = None;
+        if self.eligible_of(of) > 0 {
+            self.claim_some((of, lease), |pick, data| {
+                claim = Some(take(pick, data));
+                false
+            });
+        }
+        claim
+    }
+
     /// Claims jobs of one tenant, at least one if any may run, until `take` wants no more, another
     /// tenant's turn is next, or something is dirty. Of a part, it claims one job.
     #[inline(always)]
@@ -264,7 +283,7 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// Sets the time to `now`; what is due waits for [`advance`](Self::advance).
-    pub fn tell(&mut self, now: Duration) {
+    pub fn set_now(&mut self, now: Duration) {
         self.timers.advance(now);
     }
 

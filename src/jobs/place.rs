@@ -103,11 +103,11 @@ impl Place {
     ///
     /// let (from, to) = (JobQueue::new(), JobQueue::new());
     /// from.push(7, "mail", Place::new())?;
-    /// from.try_claim(1).remove(0).fail()?;
+    /// from.claim_one().wait()?.fail()?;
     /// for left in from.shutdown() {
     ///     to.push(left.key, left.job, Place::new().tried(left.attempts))?;
     /// }
-    /// assert_eq!(to.try_claim(1)[0].attempt(), 2);
+    /// assert_eq!(to.claim_one().wait()?.attempt(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tried(mut self, attempts: u32) -> Self {

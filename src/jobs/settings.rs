@@ -107,15 +107,15 @@ impl<K, J> Jobs<K, J> {
     }
 
     /// The dead jobs that no wait has returned yet.
-    pub fn untold(&self) -> impl Iterator<Item = Key> {
-        let later = self.dead.range(self.told + 1..);
+    pub fn unreported(&self) -> impl Iterator<Item = Key> {
+        let later = self.dead.range(self.reported + 1..);
         later.map(|(_, &job)| job)
     }
 
-    /// Takes the first of [them](Self::untold), for a wait to return.
-    pub fn tell_dead(&mut self) -> Option<Key> {
-        let (&death, &job) = self.dead.range(self.told + 1..).next()?;
-        self.told = death;
+    /// Takes the first of [them](Self::unreported), for a wait to return.
+    pub fn report_dead(&mut self) -> Option<Key> {
+        let (&death, &job) = self.dead.range(self.reported + 1..).next()?;
+        self.reported = death;
         Some(job)
     }
 

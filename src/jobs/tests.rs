@@ -168,6 +168,10 @@ fn claim<K: Ord, J>(
     n: usize,
     lease: Option<Duration>,
 ) -> Vec<Pick> {
+    if n == 1 {
+        let pick = jobs.claim_one(of, lease, |pick, _| pick);
+        return pick.into_iter().collect();
+    }
     let put_back = |jobs: &mut Jobs<K, J>, pick| _ = jobs.unpick(pick);
     jobs.claim((of, n, lease), |pick, _| pick, put_back)
 }

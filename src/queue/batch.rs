@@ -164,7 +164,7 @@ impl<T> Drop for Batch<'_, T> {
         if self.len() > 0 {
             let rest = std::mem::take(&mut self.rest);
             special::fail(self.shared, self.live, self.placed(0, rest));
-            self.shared.tell_dropped(self.live.group().key());
+            self.shared.report_dropped(self.live.group().key());
         }
     }
 }

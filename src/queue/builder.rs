@@ -85,8 +85,8 @@ impl<T> Builder<T> {
     /// explicitly given back; usually a `complete` was forgotten. Use it to log this, or to
     /// panic in a test. The message has gone back; [`Counts::dropped`](super::Counts::dropped)
     /// counts such drops in any case.
-    pub fn on_dropped(mut self, told: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
-        self.on_dropped = Some(Box::new(told));
+    pub fn on_dropped(mut self, callback: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
+        self.on_dropped = Some(Box::new(callback));
         self
     }
 }

@@ -139,7 +139,7 @@ impl<T> Drop for Delivery<'_, T> {
     fn drop(&mut self) {
         if self.live.taken.is_some() {
             self.fail();
-            self.shared.tell_dropped(self.live.group().key());
+            self.shared.report_dropped(self.live.group().key());
         }
     }
 }
@@ -248,7 +248,7 @@ impl<T> DerefMut for Detached<T> {
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
         if let Some(pin) = self.fail() {
-            pin.queue().tell_dropped(pin.key());
+            pin.queue().report_dropped(pin.key());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Poisoned groups and back-offs: which waits are told of them, and how a group goes on: resumed,
+//! Poisoned groups and back-offs: which waits report them, and how a group goes on: resumed,
 //! drained, without its failed message, or after its pause.
 //!
 //! Invariant, under the policy lock: at the end of each event, one waiter for poisoned groups
-//! is notified for each group that no wait was told of, or all waiters if they are fewer. Once the
+//! is notified for each group that no wait has reported, or all waiters if they are fewer. Once the
 //! queue is finished, all are notified.
 
 use std::task::{Context, Poll};
@@ -56,9 +56,9 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for a poisoned group that no wait was told of yet. Each group is told to one wait,
-    /// even if it was poisoned before the wait began. A group that goes on before a wait was told
-    /// of it is left out.
+    /// Waits for a poisoned group that no wait has reported yet. One wait reports each group,
+    /// even if it was poisoned before the wait began. A group that goes on before that
+    /// is left out.
     ///
     /// Cancel safe: a wake-up passes to the next wait.
     ///
@@ -85,7 +85,7 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and a wait was told of
+    /// [`NoMore`] if the queue is closed, nothing that could fail is left, and a wait has reported
     /// each poisoned group.
     pub fn next_poisoned(&self) -> Wait<impl Op<Output = Result<Poisoned, NoMore>>> {
         Wait::new(NextPoisoned {
@@ -128,7 +128,7 @@ impl<T> State<T> {
         let all = self.watchers.len();
         let due = match self.no_more() {
             Some(_) => all,
-            None => self.suspended.untold().take(all).count(),
+            None => self.suspended.unreported().take(all).count(),
         };
         self.watchers.notify_up_to(due, wakes)
     }
@@ -149,15 +149,15 @@ impl<T> Op for NextPoisoned<'_, T> {
         let Self { shared, ticket } = self;
         look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
-                let told = state.suspended.tell();
-                let told = told.and_then(|key| poisoned(shared, state, key)).map(Ok);
-                let Some(told) = told.or_else(|| state.no_more().map(Err)) else {
+                let found = state.suspended.report();
+                let found = found.and_then(|key| poisoned(shared, state, key)).map(Ok);
+                let Some(found) = found.or_else(|| state.no_more().map(Err)) else {
                     let waits = state.watchers.enqueue((), ticket, current, cloned);
                     return waits.then_some(Poll::Pending);
                 };
                 let waker = state.watchers.withdraw(ticket);
                 state.discard_waker(waker);
-                Some(Poll::Ready(told))
+                Some(Poll::Ready(found))
             })
         })
     }

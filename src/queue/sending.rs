@@ -163,7 +163,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     }
 
     /// Reports a pause; returns whether to give up.
-    fn tell(&self, pause: Pause<'_>) -> bool {
+    fn report(&self, pause: Pause<'_>) -> bool {
         let pending = self.pending.as_ref();
         pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))
     }
@@ -236,7 +236,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(error.into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                match self.tell(Pause::Waits) {
+                match self.report(Pause::Waits) {
                     true => Poll::Ready(self.leave(SendReason::OwnQueue)),
                     false => Poll::Pending,
                 }
@@ -254,14 +254,14 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     fn block(&mut self, waker: &Waker) {
         if let Some(ticket) = self.request.as_ref().and_then(Acquire::ticket) {
             self.asleep = true;
-            self.tell(Pause::Sleeps(ticket, waker));
+            self.report(Pause::Sleeps(ticket, waker));
         }
     }
 
     #[inline]
     fn unblock(&mut self) {
         if take(&mut self.asleep) {
-            self.tell(Pause::Over);
+            self.report(Pause::Over);
         }
     }
 }

@@ -297,7 +297,7 @@ impl<T> Shared<T> {
     /// Reports that a delivery of this group was dropped and has gone back, unless a panic
     /// drops it. Runs user code, so under no lock.
     #[cold]
-    pub(super) fn tell_dropped(&self, group: GroupKey) {
+    pub(super) fn report_dropped(&self, group: GroupKey) {
         if panicking() {
             return;
         }

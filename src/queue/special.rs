@@ -220,12 +220,12 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
         let flag = give_back(shared, state, group, mailbox, (failed, counted, true));
         ((flag, mailbox.tag()), Age::Same)
     });
-    tell_failed(shared, group, message, suspended);
+    trace_failure(shared, group, message, suspended);
 }
 
 /// Reports that a message was given back; `flag` is what its group got by that, if anything.
 /// Under no lock.
-fn tell_failed<T>(
+fn trace_failure<T>(
     shared: &Shared<T>,
     group: &GroupRef<T>,
     (place, attempts): (u64, u32),
@@ -347,6 +347,6 @@ pub(super) fn end_detached<T>(
         ((flag, mailbox.tag()), age)
     });
     if let Some(message) = message {
-        tell_failed(shared, group, message, suspended);
+        trace_failure(shared, group, message, suspended);
     }
 }

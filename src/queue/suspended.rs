@@ -24,8 +24,8 @@ pub(super) struct Suspended {
     pub(super) poisoned: BTreeMap<u64, GroupKey>,
     /// How many times a group was poisoned so far.
     times: u64,
-    /// The time up to which poisoned groups were told.
-    told: u64,
+    /// The time up to which waits have reported poisoned groups.
+    reported: u64,
 }
 
 #[derive(Debug)]
@@ -93,16 +93,16 @@ impl Suspended {
         }
     }
 
-    /// The poisoned groups that nobody was told of, with their times.
-    pub(super) fn untold(&self) -> impl Iterator<Item = (u64, GroupKey)> {
-        let later = self.poisoned.range(self.told + 1..);
+    /// The poisoned groups that no wait has reported, with their times.
+    pub(super) fn unreported(&self) -> impl Iterator<Item = (u64, GroupKey)> {
+        let later = self.poisoned.range(self.reported + 1..);
         later.map(|(&time, &group)| (time, group))
     }
 
-    /// The first [untold](Self::untold) group; from now on it is told.
-    pub(super) fn tell(&mut self) -> Option<GroupKey> {
-        let (time, group) = self.untold().next()?;
-        self.told = time;
+    /// The first [unreported](Self::unreported) group, for a wait to report.
+    pub(super) fn report(&mut self) -> Option<GroupKey> {
+        let (time, group) = self.unreported().next()?;
+        self.reported = time;
         Some(group)
     }
 

@@ -111,6 +111,15 @@ fn an_ord_that_panics_fails_a_claim_alone() {
 }
 
 #[test]
+fn an_ord_that_panics_fails_the_claim_of_one_alone() {
+    changes_nothing(|queue| {
+        let claim = queue.try_claim_one();
+        FUSE.set(0);
+        drop(claim);
+    });
+}
+
+#[test]
 fn an_ord_that_panics_fails_a_wait_that_can_be_polled_again() {
     changes_nothing(|queue| {
         let claims = queue.claim(7).wait().unwrap();

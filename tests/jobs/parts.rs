@@ -124,6 +124,34 @@ fn poll<F: Future + Unpin>(wait: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> 
 }
 
 #[test]
+fn one_job_is_claimed_as_one_of_several_is() {
+    let builder = JobQueue::builder().group_limit(1).lease(at(5));
+    let queue: Queue = builder.build().unwrap();
+    let (shop, mail) = (queue.tenant("shop"), queue.tenant("shop").group("mail"));
+    assert!(queue.try_claim_one().is_none() && mail.try_claim_one().is_none());
+    let woken = [(); 2].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+    let (mut of_any, mut of_mail) = (queue.claim_one(), mail.claim_one());
+    assert!(poll(&mut of_any, &woken[0]).is_pending());
+    assert!(poll(&mut of_mail, &woken[1]).is_pending());
+    shop.push(2, 2).unwrap();
+    for n in [1, 3] {
+        mail.push(n, n).unwrap();
+    }
+    let claim = of_mail.wait().unwrap();
+    assert_eq!((*claim, claim.attempt()), (1, 1));
+    assert_eq!(queue.why(claim.id()), Some(Why::Claimed(Some(at(5)))));
+    assert!(mail.try_claim_one().is_none(), "the group's limit");
+    assert_eq!(*of_any.wait().unwrap(), 2);
+    queue.close();
+    claim.complete().unwrap();
+    assert_eq!(*queue.claim_one().wait().unwrap(), 2, "it was given back");
+    let all = std::iter::from_fn(|| shop.try_claim_one()?.complete().ok());
+    assert_eq!(jobs(all.collect()), [2, 3]);
+    assert_eq!(queue.claim_one().wait().unwrap_err(), Closed);
+    assert_eq!(mail.claim_one().wait().unwrap_err(), Closed);
+}
+
+#[test]
 fn who_waits_for_a_part_is_woken_by_its_jobs_only() {
     let queue = Queue::new();
     let shop = queue.tenant("shop");

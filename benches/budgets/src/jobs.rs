@@ -11,6 +11,7 @@ use super::{GROUPS, Path};
 
 pub(super) const PATHS: &[Path] = &[
     ("job-claim-1", |n| jobs(n, 1)),
+    ("job-claim-one", jobs_one_by_one),
     ("job-claim-64", |n| jobs(n, 64)),
     ("job-claim-64-all-at-once", jobs_at_once),
     ("job-beside-1000-waits", jobs_beside_waits),
@@ -32,6 +33,27 @@ fn jobs(rounds: usize, n: usize) -> usize {
             let done = claim.complete();
             black_box(done.expect("it has no lease"));
         }
+    }
+    GROUPS
+}
+
+/// As `jobs`, with groups by handle and a claim without a list. The jobs have a type of their own:
+/// see below.
+fn jobs_one_by_one(rounds: usize) -> usize {
+    let queue = JobQueue::<u64, (u64,)>::new();
+    let tenant = queue.tenant(0);
+    let groups: Vec<_> = (0..GROUPS as u64).map(|name| tenant.group(name)).collect();
+    let push = |key: u64| {
+        groups[key as usize % GROUPS]
+            .push(key, (key,))
+            .expect("open")
+    };
+    let deep = 8 * GROUPS as u64;
+    (0..deep).for_each(|key| _ = push(key));
+    for _ in 0..rounds * GROUPS {
+        let claim = queue.try_claim_one().expect("some wait");
+        push(claim.0 + deep);
+        black_box(claim.complete().expect("it has no lease"));
     }
     GROUPS
 }
