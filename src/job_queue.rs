@@ -99,8 +99,8 @@
 //! gone nothing of it is left, unless a handle keeps it or something was set for it.
 //!
 //! A key that is not smaller than those before it costs least. Any other one is searched for in a
-//! binary tree, where each step may miss the cache: with random keys a job, from push to completion,
-//! takes some 2 times as long among 1,000 jobs, and 12 times among a million.
+//! binary tree, where each step may miss the cache: with random keys a job takes, from push to
+//! completion, some 2 times as long among 1,000 jobs, and 12 times among a million.
 
 mod body;
 mod builder;

@@ -128,13 +128,8 @@ impl Tree {
             self.tail = beside(RIGHT);
         }
         let [left, right] = [child[LEFT].get(), child[RIGHT].get()];
-        let above = parent.get();
         let lowered = match (left, right) {
-            (NONE, below) | (below, NONE) => {
-                let side = side_of(items, above, item);
-                self.replace(items, above, item, below);
-                (above, side)
-            }
+            (NONE, below) | (below, NONE) => self.replace(items, parent.get(), item, below),
             _ => self.replace_by_next(items, item),
         };
         parent.set(OUTSIDE);
@@ -150,8 +145,7 @@ impl Tree {
         let links = items.links(next);
         let mut lowered = (next, RIGHT);
         if next != right {
-            lowered = (links.parent.get(), LEFT);
-            self.replace(items, lowered.0, next, links.child[RIGHT].get());
+            lowered = self.replace(items, links.parent.get(), next, links.child[RIGHT].get());
             links.child[RIGHT].set(right);
             items.links(right).parent.set(next);
         }
@@ -241,17 +235,18 @@ impl Tree {
         std::iter::successors(first, move |&item| next(items, item))
     }
 
-    /// Puts `child` (or nothing) in the place of `old`.
+    /// Puts `child` (or nothing) in the place of `old`: on this side of this parent, if any.
     #[inline]
-    fn replace(&mut self, items: &impl Items, parent: u32, old: u32, child: u32) {
-        if parent == NONE {
-            self.root = child;
-        } else {
-            items.links(parent).child[side_of(items, parent, old)].set(child);
+    fn replace(&mut self, items: &impl Items, parent: u32, old: u32, child: u32) -> (u32, usize) {
+        let side = side_of(items, parent, old);
+        match parent {
+            NONE => self.root = child,
+            _ => items.links(parent).child[side].set(child),
         }
         if child != NONE {
             items.links(child).parent.set(parent);
         }
+        (parent, side)
     }
 
     /// Exchanges an item and its parent; the order stays.

@@ -56,9 +56,8 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Waits for a poisoned group that no wait has reported yet. One wait reports each group,
-    /// even if it was poisoned before the wait began. A group that goes on before that
-    /// is left out.
+    /// Waits for a poisoned group that no wait has reported yet. One wait reports each group, even
+    /// if it was poisoned before the wait began. A group that goes on before that is left out.
     ///
     /// Cancel safe: a wake-up passes to the next wait.
     ///

@@ -10,7 +10,7 @@ use crate::wait::{WakeBatch, drop_quietly};
 use super::bodies::Bodies;
 use super::cell::{Progress, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{Report, RunResult, Work, next};
+use super::local_queue::{self, Report, RunResult, Work};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
 use super::shared::Shared;
@@ -56,7 +56,7 @@ pub(super) fn perform(
     loop {
         performance.perform(job);
         let queue = queue.as_ref();
-        let next = queue.and_then(|queue| next(queue, &mut performance.ran));
+        let next = queue.and_then(|queue| local_queue::next(queue, &mut performance.ran));
         let Some((next, record)) = next else {
             return performance.ran;
         };

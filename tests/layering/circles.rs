@@ -5,7 +5,7 @@
 //! Other definitions of the root belong to the root, which all its parts may use. The check does
 //! not see methods, which may be defined in another part than their type.
 
-use super::{Sources, is_test, owner, paths, read_all};
+use super::{Sources, is_test, owner, paths, read_src};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Item, UseTree};
@@ -227,7 +227,7 @@ fn an_alias_is_of_the_part_that_it_names() {
 
 #[test]
 fn exceptions_are_needed_and_explained() {
-    let (all, page) = (read_all("src"), super::readme::text("docs/house.md"));
+    let (all, page) = (read_src(), super::readme::text("docs/house.md"));
     for (n, name) in EXCEPTIONS.iter().enumerate() {
         let others = [&EXCEPTIONS[..n], &EXCEPTIONS[n + 1..]].concat();
         let mut folder = all.clone();
