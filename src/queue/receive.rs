@@ -228,6 +228,7 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
         let found = look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
                 turns.end = state.claim_all(&shared.submissions, &mut turns.claimed[..places]);
+                prefetch(&turns.claimed[..turns.end]);
                 let found = (turns.end > 0).then_some(Ok(()));
                 if let Some(found) = found.or_else(|| state.no_more().map(Err)) {
                     let waker = state.receives.withdraw(ticket);
@@ -249,6 +250,10 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
             state.discard_waker(waker);
         });
     }
+}
+
+fn prefetch<T>(claimed: &[Option<GroupRef<T>>]) {
+    claimed.iter().flatten().for_each(GroupRef::prefetch);
 }
 
 impl<T> State<T> {
@@ -316,7 +321,7 @@ impl<T> Shared<T> {
         let mut state = self.lock_to_claim();
         let group = state.lanes.pop_plain().or_else(|| state.claim());
         if !state.receives.is_empty() {
-            self.wake_due(Session::over(state));
+            self.wake_due(Session::over(state), 0);
         }
         group
     }
@@ -329,11 +334,9 @@ impl<T> Shared<T> {
         if state.receives.is_empty() {
             drop(state);
         } else {
-            self.wake_due(Session::over(state));
+            self.wake_due(Session::over(state), 0);
         }
-        for group in &claimed[..n] {
-            group.iter().for_each(GroupRef::prefetch);
-        }
+        prefetch(&claimed[..n]);
         n
     }
 

@@ -13,7 +13,8 @@
 //!    all are notified. Receives by name and waits for a poisoned group have their own rules.
 //! 2. No user code runs under a lock: messages go in and come out as values, wakers go into the
 //!    batch.
-//! 3. While a receive sleeps, the submissions know it; a submitter then looks for whom to wake.
+//! 3. While a receive sleeps, the submissions know it, or a submitter is about to look for whom to
+//!    wake. `asleep` is what they were last told; the look takes that back.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -127,7 +128,7 @@ impl<T> Shared<T> {
         let serve = std::mem::take(&mut session.serve);
         let freed = (!session.freed.is_empty()).then(|| std::mem::take(&mut session.freed));
         let unwanted = std::mem::take(&mut session.unwanted);
-        self.wake_due(session);
+        self.wake_due(session, 0);
         if serve {
             self.capacity.serve();
         }
@@ -138,17 +139,19 @@ impl<T> Shared<T> {
         result
     }
 
-    pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>) {
+    /// Wakes by the waking rule. `submitted` turns could begin that are not taken in yet.
+    pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>, mut submitted: usize) {
         loop {
-            session.repeat(State::notify_due);
+            session.repeat(|state, wakes| state.notify_due(submitted, wakes));
             // Invariant 3.
             let asleep = session.receives.waiting() > 0 || !session.named.is_empty();
-            if asleep == session.asleep || self.submissions.sleep(asleep) {
+            if asleep == session.asleep || self.submissions.sleep(asleep, submitted) {
                 session.asleep = asleep;
                 return;
             }
             // Something was submitted: take it in first.
             session.collect(&self.submissions);
+            submitted = 0;
         }
     }
 
@@ -228,8 +231,17 @@ impl<T> Shared<T> {
             Posted::Look => Some(self.state.lock()),
             _ => self.state.try_lock(),
         };
-        if let Some(session) = session {
-            self.with_session(session, |_| ());
+        let Some(mut session) = session else {
+            return;
+        };
+        // The post has ended the note.
+        session.asleep &= posted != Posted::Look;
+        // Without a cap each token is of a group whose turn could begin. It can stay where it is
+        // until the receive that is woken takes it in: so the cache lines of the lanes do not move
+        // to the sender and back.
+        match posted == Posted::Look && !session.capped {
+            true => self.wake_due(session, self.submissions.tokens()),
+            false => self.with_session(session, |_| ()),
         }
     }
 
@@ -317,20 +329,20 @@ impl<T> Shared<T> {
 
 impl<T> State<T> {
     /// How many receives must be notified.
-    fn due(&self) -> usize {
+    fn due(&self, submitted: usize) -> usize {
         let all = self.receives.len();
         if self.no_more().is_some() {
             return all;
         }
-        self.lanes.eligible(all)
+        self.lanes.eligible(all) + submitted
     }
 
     /// Notifies waiters by the waking rules; false if the batch is full and more are due.
     #[inline]
-    fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
+    fn notify_due(&mut self, submitted: usize, wakes: &mut WakeBatch) -> bool {
         let Suspended { timers, dates, .. } = &mut self.suspended;
         dates.update(|| timers.next(), wakes);
-        (self.receives.is_empty() || self.receives.notify_up_to(self.due(), wakes))
+        (self.receives.is_empty() || self.receives.notify_up_to(self.due(submitted), wakes))
             && (self.named.is_empty() || self.notify_named(wakes))
             && (self.watchers.is_empty() || self.notify_watchers(wakes))
     }

@@ -23,7 +23,6 @@
 //! 3. No place before `notified` has a waker; the place at `notified`, if there is one, has one.
 //! 4. The first place is not empty; at most half of the places, and a few more, are. A queue that
 //!    becomes empty frees a large block.
-//!    that becomes empty gives a large block back.
 //! 5. No waker is cloned, woken or dropped in this module: wakers come in as values, and leave into
 //!    a batch or as return values.
 //!

@@ -1,6 +1,9 @@
 //! What is submitted without the policy lock: sends, ends of turns and detached deliveries, against
 //! readers that go to sleep.
 
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
 use super::{detached, queue_with_conversation, receive_one};
 use crate::limit::Limit;
 use crate::queue::{Conversation, NoMore, Queue, SendReason, Turn};
@@ -45,6 +48,31 @@ fn a_send_to_many_races_a_sleep() {
         let found = [(); 4].map(|()| receive_one(&queue).unwrap());
         assert_eq!(found.iter().sum::<u8>(), 15);
         drop(sender.join().unwrap());
+    });
+}
+
+/// Two sends to two groups while two receives sleep: each wakes one. The first sender that finds
+/// sleepers notes those left, and must not overlook the other's token.
+#[test]
+fn two_sends_wake_two_receives() {
+    explore("two_sends_wake_two_receives", Some(3), || {
+        let (queue, one) = queue_with_conversation();
+        let two = Queue::lane(&queue, 1, Limit::Unlimited).unwrap();
+        let two = two.conversation().unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut receives = [(); 2].map(|()| queue.receive());
+        for receive in &mut receives {
+            assert!(Pin::new(receive).poll(&mut cx).is_pending());
+        }
+        let sender = spawn(move || {
+            two.send(2).unwrap();
+            two
+        });
+        one.send(1).unwrap();
+        let two = sender.join().unwrap();
+        let counts = queue.counts().receives;
+        assert_eq!((counts.waiting, counts.notified), (0, 2));
+        drop((receives, two));
     });
 }
 
