@@ -216,15 +216,15 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.ticket.is_none()
-            && let Some(claimed) = self.claim()
-        {
-            return Poll::Ready(Ok(claimed));
+        if self.ticket.is_none() {
+            if let Some(claimed) = self.claim() {
+                return Poll::Ready(Ok(claimed));
+            }
+            self.shared.trim(false);
         }
         let (shared, ticket) = (self.shared, &mut self.ticket);
         let mut turns = Turns::none(shared);
         let places = self.n.min(MOST);
-        shared.trim(false);
         let found = look_twice(cx, |current, cloned| {
             shared.with_state(|state| {
                 turns.end = state.claim_all(&shared.submissions, &mut turns.claimed[..places]);
