@@ -140,12 +140,17 @@ impl CallerState {
     /// A task of `tier` failed. Returns whether waiting tasks must be skipped: those above the tier
     /// of an earlier failure are gone already.
     pub(super) fn failed(&mut self, tier: u32) -> bool {
-        let lower = self.skip_above.is_none_or(|above| tier < above);
-        let skips = lower && self.on_failure == OnFailure::SkipHigherTiers;
+        let skips = self.would_skip(tier);
         if skips {
             self.skip_above = Some(tier);
         }
         skips
+    }
+
+    /// Whether a failure in this tier skips waiting tasks.
+    pub(super) fn would_skip(&self, tier: u32) -> bool {
+        let is_lower = self.skip_above.is_none_or(|above| tier < above);
+        is_lower && self.on_failure == OnFailure::SkipHigherTiers
     }
 
     /// Whether a task of this tier is never to start.

@@ -53,7 +53,7 @@ use super::core::Core;
 use super::local_queue::{LocalQueue, Report, RunResult, Work};
 use super::posting::Posting;
 use super::suspended::WokenRun;
-use super::task_state::{Claimed, Location, Started, of_worker};
+use super::task_state::{Claimed, Location, Started, Tag, of_worker};
 
 const PATIENCE: u64 = 2;
 
@@ -162,6 +162,9 @@ impl State {
         now: Duration,
         wakes: &mut WakeBatch,
     ) -> Option<Taken> {
+        if ran.result.has_failed() && self.skips_others(ran.tag) {
+            let _ = self.clear(n, wakes);
+        }
         self.core.set_running(n, None);
         if self.is_filled(n) {
             let queue = self.queue(n);
@@ -195,6 +198,15 @@ impl State {
         self.set_cleared(n);
         self.core.workers.finished(n);
         None
+    }
+
+    /// Whether a failure of this task skips others. A drop of one of these may wait for a task in the
+    /// worker's local queue, so that must be cleared. (A cancelled future has been reported: a cancel
+    /// clears all local queues.)
+    fn skips_others(&self, failed: Tag) -> bool {
+        let Tag { holds, .. } = failed;
+        let caller = self.core.caller(self.core.caller_of(holds.lane));
+        caller.would_skip(holds.tier)
     }
 
     /// Worker `n` looks for work, and claims up to `most` tasks.

@@ -118,7 +118,7 @@ fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
     for fails in 1..=8 {
         let mut world = World::new(1);
         let mut worker = three_and_a_group(&mut world);
-        world.submit(None, 1);
+        world.skip_nothing();
         (1..fails).for_each(|_| assert!(worker.next()));
         let next = world.finish(&worker, Ending::Failed);
         let next = next.expect("it has more");
@@ -129,6 +129,25 @@ fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
         assert_eq!(world.state.core.backlog.in_flight(), before + group + 4);
         assert_eq!(world.rest(next), (fails + 1..=12).collect::<Vec<_>>());
         assert_eq!(world.drain(), [13, 14, 15, 16]);
+        let summary = world.summary();
+        assert_eq!((summary.ok, summary.failed), (15, 1));
+        world.check_empty();
+    }
+}
+
+/// The drop of a skipped task may wait for one of them.
+#[test]
+fn a_failure_that_skips_others_sends_lent_tasks_back() {
+    for fails in 1..=8 {
+        let mut world = World::new(1);
+        let mut worker = three_and_a_group(&mut world);
+        world.submit(None, 1);
+        (1..fails).for_each(|_| assert!(worker.next()));
+        assert!(world.finish(&worker, Ending::Failed).is_none());
+        assert_eq!(world.state.core.backlog.in_flight(), 0);
+        let mut others = world.drain();
+        others.sort_unstable();
+        assert!(others.into_iter().eq(fails + 1..=16));
         let summary = world.summary();
         let counts = (summary.ok, summary.failed, summary.skipped);
         assert_eq!(counts, (15, 1, 1));
@@ -231,6 +250,7 @@ fn a_failure_in_one_of_several_groups_leaves_the_others_their_turn() {
     for fails in 1..12 {
         let mut world = World::new(1);
         let (_, mut worker) = six_groups(&mut world);
+        world.skip_nothing();
         (1..fails).for_each(|_| assert!(worker.next()));
         let next = world.finish(&worker, Ending::Failed).unwrap();
         assert_eq!(next.id(), fails + 1);

@@ -57,6 +57,12 @@ impl World {
         }
     }
 
+    /// From now on a failure skips nothing.
+    pub(super) fn skip_nothing(&mut self) {
+        let caller = self.state.core.callers.get_mut(self.caller).unwrap();
+        caller.on_failure = OnFailure::Continue;
+    }
+
     pub(super) fn job(&mut self) -> Arc<dyn Job> {
         let cell = Arc::new(Cell::new(Function((|| Ok(())) as Plain), None));
         self.cells.push(Arc::clone(&cell));

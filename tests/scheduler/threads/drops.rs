@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, WorkersStatus,
+    Builder, Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, WorkersStatus,
 };
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
@@ -269,6 +269,16 @@ impl Drop for Looks {
     }
 }
 
+fn caller_that_skips(builder: Builder) -> (Arc<Scheduler>, Caller) {
+    let scheduler = Arc::new(builder.build().unwrap());
+    let options = CallerOptions {
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    let caller = scheduler.caller("tested", options).unwrap();
+    (scheduler, caller)
+}
+
 /// So if all workers rest or have left, nothing is left to drop. The task can start when the failed
 /// one ends, which skips what is dropped.
 #[test]
@@ -279,12 +289,7 @@ fn a_worker_is_busy_while_it_drops_and_another_takes_what_comes() {
     };
     for builder in [Scheduler::builder(), Scheduler::builder().pool(pool)] {
         finishes(move || {
-            let scheduler = Arc::new(builder.workers(2).build().unwrap());
-            let options = CallerOptions {
-                on_failure: OnFailure::SkipHigherTiers,
-                ..CallerOptions::default()
-            };
-            let caller = scheduler.caller("tested", options).unwrap();
+            let (scheduler, caller) = caller_that_skips(builder.workers(2));
             let serial = caller.group(1, 100).unwrap();
             let (tells, told) = channel();
             let hold = scheduler.hold();
@@ -302,4 +307,39 @@ fn a_worker_is_busy_while_it_drops_and_another_takes_what_comes() {
             end(&scheduler);
         });
     }
+}
+
+/// Waits for all these tasks when it is dropped.
+struct WaitsForAll(Vec<Job>, Sender<()>);
+
+impl Drop for WaitsForAll {
+    fn drop(&mut self) {
+        for task in &mut self.0 {
+            task.outcome().wait().unwrap();
+        }
+        self.1.send(()).ok();
+    }
+}
+
+/// The worker of a task that fails has more tasks in its local queue, and one of these would be
+/// next. They go back before it drops what is skipped.
+#[test]
+fn what_a_failure_skips_may_wait_for_the_next_task_of_its_worker() {
+    finishes(|| {
+        let (scheduler, caller) = caller_that_skips(Scheduler::builder().workers(2));
+        // After these a worker claims several tasks at once.
+        for _ in 0..64 {
+            gives(&caller, 1).detach();
+        }
+        caller.synchronize().wait().unwrap();
+        let (dropped, was_dropped) = channel();
+        let hold = scheduler.hold();
+        caller.exec(|| Err::<(), _>(())).unwrap().detach();
+        let waits = WaitsForAll((0..30).map(|_| gives(&caller, 1)).collect(), dropped);
+        let skipped = caller.exec_with(Place::new().tier(1), move || Ok::<_, ()>(waits));
+        skipped.unwrap().detach();
+        drop(hold);
+        was_dropped.recv().unwrap();
+        end(&scheduler);
+    });
 }
