@@ -13,8 +13,7 @@
 //!    all are notified. Receives by name and waits for a poisoned group have their own rules.
 //! 2. No user code runs under a lock: messages go in and come out as values, wakers go into the
 //!    batch.
-//! 3. While a receive sleeps, the submissions know it, or a submitter is about to look for whom to
-//!    wake. `asleep` is what they were last told; the look takes that back.
+//! 3. While a receive sleeps, the submissions know it; a submitter then looks for whom to wake.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -140,18 +139,17 @@ impl<T> Shared<T> {
     }
 
     /// Wakes by the waking rule. `submitted` turns could begin that are not taken in yet.
-    pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>, mut submitted: usize) {
+    pub(super) fn wake_due(&self, mut session: Session<'_, State<T>>, submitted: usize) {
         loop {
             session.repeat(|state, wakes| state.notify_due(submitted, wakes));
             // Invariant 3.
             let asleep = session.receives.waiting() > 0 || !session.named.is_empty();
-            if asleep == session.asleep || self.submissions.sleep(asleep, submitted) {
+            if asleep == session.asleep || self.submissions.sleep(asleep) {
                 session.asleep = asleep;
                 return;
             }
             // Something was submitted: take it in first.
             session.collect(&self.submissions);
-            submitted = 0;
         }
     }
 
@@ -231,17 +229,16 @@ impl<T> Shared<T> {
             Posted::Look => Some(self.state.lock()),
             _ => self.state.try_lock(),
         };
-        let Some(mut session) = session else {
+        let Some(session) = session else {
             return;
         };
-        // The post has ended the note.
-        session.asleep &= posted != Posted::Look;
         // Without a cap each token is of a group whose turn could begin. It can stay where it is
         // until the receive that is woken takes it in: so the cache lines of the lanes do not move
         // to the sender and back.
-        match posted == Posted::Look && !session.capped {
-            true => self.wake_due(session, self.submissions.tokens()),
-            false => self.with_session(session, |_| ()),
+        let plain = posted == Posted::Look && !session.capped;
+        match plain.then(|| self.submissions.tokens()).flatten() {
+            Some(tokens) => self.wake_due(session, tokens),
+            None => self.with_session(session, |_| ()),
         }
     }
 

@@ -7,9 +7,8 @@
 //!
 //! Protocol: an operation that makes a group ready posts its token with the group locked. The
 //! token's number is the group's *ticket*: the time at which it became ready. A claim swaps the
-//! list out under the policy lock. A receive that is about to sleep notes it here. The next post
-//! ends the note, must look for whom to wake, and notes those who still sleep. A bump wakes nobody:
-//! it makes nothing eligible.
+//! list out under the policy lock. A receive that is about to sleep notes it here; a later post
+//! must then look for whom to wake. A bump wakes nobody: it makes nothing eligible.
 //!
 //! A move has a group's old place in line, or the group itself, and its new place. Moves are
 //! made after the tokens that were swapped out with them, since a place in line does not depend
@@ -18,8 +17,8 @@
 //!
 //! Invariants:
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
-//! 2. When somebody is noted as sleeping, there is no token except those for which receives were
-//!    notified: nothing posted before is overlooked.
+//! 2. When it is noted that somebody sleeps, the list is empty, so that nothing posted before is
+//!    overlooked. Later tokens may stay in the list: the post of each looks for whom to wake.
 //! 3. [`MOVED`] is set exactly if there is a move.
 //!
 //! Memory ordering: by the lock. A claim that looks without the lock sees what was posted
@@ -93,7 +92,7 @@ pub(crate) enum Posted {
     Kept,
     /// The list is long: take it in, if nobody has the policy lock.
     Long,
-    /// Somebody slept, which is no longer noted: look for whom to wake.
+    /// Somebody sleeps: look for whom to wake.
     Look,
 }
 
@@ -133,12 +132,11 @@ impl<T> List<T> {
 
     #[cold]
     fn ring(&mut self) -> Posted {
-        let asleep = self.alarm == ASLEEP;
-        self.alarm = (self.tokens.len() + 1).next_multiple_of(Submissions::<T>::LONG);
-        match asleep {
-            true => Posted::Look,
-            false => Posted::Long,
+        if self.alarm == ASLEEP {
+            return Posted::Look;
         }
+        self.alarm = (self.tokens.len() + 1).next_multiple_of(Submissions::<T>::LONG);
+        Posted::Long
     }
 }
 
@@ -222,7 +220,7 @@ impl<T> Submissions<T> {
             mailbox.ticket = list.number();
             let moved = Move::new(mailbox, token.group, mailbox.position());
             return match self.moved(&mut list, moved) {
-                _ if list.alarm == ASLEEP => list.ring(),
+                _ if list.alarm == ASLEEP => Posted::Look,
                 posted => posted,
             };
         }
@@ -264,9 +262,11 @@ impl<T> Submissions<T> {
         self.list.0.note() > 0
     }
 
-    /// How many tokens there are: a hint, one too many if there is a move.
-    pub(super) fn tokens(&self) -> usize {
-        self.list.0.note() as usize
+    /// How many tokens there are, if there is no move. Under the policy lock.
+    pub(super) fn tokens(&self) -> Option<usize> {
+        // Relaxed: a look sees what was posted before it.
+        let moved = self.urgent.0.load(Ordering::Relaxed) & MOVED != 0;
+        (!moved).then(|| self.list.0.note() as usize)
     }
 
     /// Swaps tokens and moves out for empty lists. Returns whether tokens may overtake, and
@@ -301,11 +301,10 @@ impl<T> Submissions<T> {
         }
     }
 
-    /// Notes whether somebody sleeps. False if there is more than `known` tokens: they must be
-    /// taken first.
-    pub(super) fn sleep(&self, asleep: bool, known: usize) -> bool {
+    /// Notes whether somebody sleeps. False if tokens must be taken first.
+    pub(super) fn sleep(&self, asleep: bool) -> bool {
         let mut list = self.list.0.lock();
-        if asleep && (list.tokens.len() > known || !list.moves.is_empty()) {
+        if asleep && !list.is_empty() {
             return false;
         }
         list.alarm = if asleep { ASLEEP } else { Self::LONG };

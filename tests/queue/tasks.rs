@@ -2,6 +2,7 @@
 //! messages may do that the queue cannot foresee.
 
 mod foreign;
+mod looks;
 use crate::queue_support;
 mod waking;
 

@@ -51,8 +51,8 @@ fn a_send_to_many_races_a_sleep() {
     });
 }
 
-/// Two sends to two groups while two receives sleep: each wakes one. The first sender that finds
-/// sleepers notes those left, and must not overlook the other's token.
+/// Two sends to two groups while two receives sleep: each wakes one, though nobody takes in what
+/// was sent.
 #[test]
 fn two_sends_wake_two_receives() {
     explore("two_sends_wake_two_receives", Some(3), || {

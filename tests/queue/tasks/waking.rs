@@ -69,20 +69,6 @@ fn one_wake_for_each_unit_of_eligible_work_the_longest_waiting_first() {
 }
 
 #[test]
-fn a_send_to_a_lane_without_room_wakes_nobody() {
-    let queue = Queue::new();
-    let lane = queue.lane(1, Limit::SERIAL).unwrap();
-    let [a, b] = [(); 2].map(|()| lane.conversation().unwrap());
-    a.send(1).unwrap();
-    let turn = queue.try_receive().unwrap();
-    let mut waiting = [Waiting::new(&queue)];
-    b.send(2).unwrap();
-    assert_eq!(wake_counts(&waiting), [0]);
-    drop(turn);
-    assert_eq!(waiting[0].got(), 2);
-}
-
-#[test]
 fn a_burst_wakes_as_many_as_there_are_turns() {
     let (queue, lane) = plain();
     let group = lane.group(Limit::AtMost(0), 100).unwrap();
