@@ -197,7 +197,6 @@ pub(crate) use bounds::bound_of;
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};
-pub(crate) use handles::Change;
 pub use handles::{Conversation, Group};
 pub use id::GroupId;
 pub use lane::Lane;

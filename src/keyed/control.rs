@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
-use crate::queue::{Change, Group, GroupId, GroupRef, Pinned, if_idle, own_capacity};
+use crate::queue::{Group, GroupId, GroupRef, Pinned, if_idle, own_capacity};
 
 use super::Keyed;
 use super::map::find;
@@ -126,8 +126,7 @@ impl<K, T, S> Keyed<K, T, S> {
             let like: Vec<GroupRef<T>> = like.cloned().collect();
             drop(map);
             for group in like {
-                let change = Change::Capacity(capacity);
-                self.queue().change(&group, change);
+                self.queue().set_capacity(&group, capacity);
             }
         }
         Ok(self)

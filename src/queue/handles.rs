@@ -9,7 +9,7 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::trace;
 
-use super::bounds::{self, Changed};
+use super::bounds;
 use super::id::GroupId;
 use super::shared::Shared;
 use super::state::State;
@@ -114,7 +114,12 @@ impl<T> Group<T> {
 
     /// Changes the group's level when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.pin.queue().change(&self.pin, Change::Level(level));
+        let queue = self.pin.queue();
+        queue.with_group(&self.pin, |_, mailbox| {
+            queue.submissions.mix();
+            mailbox.lane = LaneLevel::new(mailbox.lane.key(), level);
+            ((), Age::Same)
+        });
     }
 
     /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
@@ -127,8 +132,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Limit(limit.into().checked("limit")?);
-        self.pin.queue().change(&self.pin, change);
+        let limit = limit.into().checked("limit")?;
+        self.pin.queue().set_limit(&self.pin, limit);
         Ok(())
     }
 
@@ -209,38 +214,26 @@ impl<T> KeepsGroups<T> for Shared<T> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Limit(Limit),
-    Level(u8),
-    Capacity(Limit),
-}
-
 impl<T> Shared<T> {
-    pub(crate) fn change(&self, group: &GroupRef<T>, change: Change) {
-        if let Change::Capacity(_) = change {
-            self.capacity.use_parts();
-        }
-        let (paused, changed) = self.with_group(group, |_, mailbox| {
-            let paused = Change::Limit(Limit::AtMost(0));
-            let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
-            let mut changed = Changed::No;
-            match change {
-                Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
-                Change::Level(level) => {
-                    self.submissions.mix();
-                    mailbox.lane = LaneLevel::new(mailbox.lane.key(), level);
-                }
-                Change::Capacity(capacity) => {
-                    changed = bounds::change(mailbox, group.waiting(), capacity);
-                }
-            }
-            ((pauses.then(|| mailbox.tag()), changed), Age::Same)
+    fn set_limit(&self, group: &GroupRef<T>, limit: Limit) {
+        let paused = self.with_group(group, |_, mailbox| {
+            let pauses = limit == Limit::AtMost(0) && mailbox.limit() != limit;
+            mailbox.change_room(|rare| rare.limit = limit);
+            (pauses.then(|| mailbox.tag()), Age::Same)
         });
-        changed.finish();
         if let Some(tag) = paused {
             trace::group_paused(&self.id(group.key()), tag);
         }
+    }
+
+    /// Changes the group's own capacity, which is in range.
+    pub(crate) fn set_capacity(&self, group: &GroupRef<T>, capacity: Limit) {
+        self.capacity.use_parts();
+        let changed = self.with_group(group, |_, mailbox| {
+            let changed = bounds::change(mailbox, group.waiting(), capacity);
+            (changed, Age::Same)
+        });
+        changed.finish();
     }
 
     /// Bumps a group. Takes only its lock, unless the group has other flags than [`BUMPED`].

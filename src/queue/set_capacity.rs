@@ -4,7 +4,7 @@ use crate::error::OutOfRange;
 use crate::group::of_bound;
 use crate::limit::Limit;
 
-use super::handles::{Change, Conversation, Group};
+use super::handles::{Conversation, Group};
 use super::lane::Lane;
 use super::observers::own_capacity;
 
@@ -46,8 +46,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Capacity(capacity.into().checked("capacity")?);
-        self.pin.queue().change(&self.pin, change);
+        let capacity = capacity.into().checked("capacity")?;
+        self.pin.queue().set_capacity(&self.pin, capacity);
         Ok(())
     }
 
@@ -109,8 +109,8 @@ impl<T> Conversation<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Capacity(capacity.into().checked("capacity")?);
-        self.pin.queue().change(&self.pin, change);
+        let capacity = capacity.into().checked("capacity")?;
+        self.pin.queue().set_capacity(&self.pin, capacity);
         Ok(())
     }
 
