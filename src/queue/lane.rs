@@ -1,7 +1,7 @@
 //! Lanes: the shares of a queue.
 
 use crate::error::{Closed, OutOfRange};
-use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED};
+use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED, of_bound};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -94,6 +94,35 @@ impl<T> Lane<T> {
             shared.epoch.fetch_add(1, Ordering::Relaxed);
             state.lanes.update(lane);
             Ok(())
+        })
+    }
+
+    /// Sets how many messages may wait in all groups of this lane together, in addition to the
+    /// [queue's](super::Builder::capacity) capacity; no limit at first. Otherwise like
+    /// [`Conversation::set_capacity`].
+    ///
+    /// Cost: O(groups of the queue) for the first capacity and for none, and some 150 bytes
+    /// in each group of the lane.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let capacity = capacity.into().checked("capacity")?;
+        self.shared().capacity.use_parts();
+        let changed = self
+            .shared()
+            .with_state(|state| state.change_lane(self.key(), capacity));
+        changed.finish();
+        Ok(())
+    }
+
+    /// How many messages may wait in all groups of this lane together.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.shared().with_state(|state| {
+            let bound = state.lane_bounds.get(&self.number());
+            of_bound(bound.map(|bound| &**bound)).0
         })
     }
 

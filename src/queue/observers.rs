@@ -37,11 +37,6 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32
     idle.then(|| (made, mailbox.pins()))
 }
 
-/// The group's own capacity.
-pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
-    group.lock().own_bound().0
-}
-
 impl<T> Shared<T> {
     /// Registers an observer and returns its number; `None` if the queue is gone. `events`: the
     /// observer puts events into the queue.
