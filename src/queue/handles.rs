@@ -311,7 +311,7 @@ impl<T> Shared<T> {
             let changed = bounds::change(mailbox, group.waiting(), capacity);
             (changed, Age::Same)
         });
-        changed.finish();
+        bounds::finish_change(changed, capacity);
     }
 
     /// Bumps a group. Takes only its lock, unless the group has other flags than [`BUMPED`].

@@ -9,6 +9,7 @@ use crate::shown::shows;
 use crate::sync::{Arc, Ordering};
 
 use super::Pinned;
+use super::bounds;
 use super::handles::{Conversation, Group};
 use super::refuse::LaneError;
 use super::shared::Shared;
@@ -108,12 +109,10 @@ impl<T> Lane<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let capacity = capacity.into().checked("capacity")?;
-        self.shared().capacity.use_parts();
-        let changed = self
-            .shared()
-            .with_state(|state| state.change_lane(self.key(), capacity));
-        changed.finish();
+        let (shared, capacity) = (self.shared(), capacity.into().checked("capacity")?);
+        shared.capacity.use_parts();
+        let changed = shared.with_state(|state| state.change_lane(self.key(), capacity));
+        bounds::finish_change(changed, capacity);
         Ok(())
     }
 

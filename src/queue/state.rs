@@ -23,7 +23,6 @@ use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::bounds::Changed;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
@@ -342,20 +341,18 @@ impl<T> State<T> {
         }
     }
 
-    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
-        let bounds = &mut self.lane_bounds;
-        let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
-            (None, Limit::Unlimited) => return Changed::No,
-            (Some(old), Limit::AtMost(most)) => return Changed::To(old, most),
-            (Some(old), Limit::Unlimited) => {
-                bounds.remove(&lane.index());
-                (None, Changed::Gone(old))
-            }
-            (None, Limit::AtMost(most)) => {
+    /// Changes the capacity of a lane. `finish_change` must follow for what it returns.
+    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Option<Arc<Semaphore>> {
+        let (bounds, index) = (&mut self.lane_bounds, lane.index());
+        let (new, changed) = match (bounds.get(&index).cloned(), capacity) {
+            (None, Limit::Unlimited) => return None,
+            (Some(old), Limit::AtMost(_)) => return Some(old),
+            (Some(_), Limit::Unlimited) => (None, bounds.remove(&index)),
+            (None, Limit::AtMost(_)) => {
                 // Let nobody in before all waiting messages are counted.
                 let new = bound(0);
-                bounds.insert(lane.index(), Arc::clone(&new));
-                (Some(Arc::clone(&new)), Changed::To(new, most))
+                bounds.insert(index, Arc::clone(&new));
+                (Some(Arc::clone(&new)), Some(new))
             }
         };
         for group in self.groups_of(lane) {
