@@ -95,10 +95,8 @@ impl<T> Shared<T> {
             observer.trim();
         }
         // The rest is busy: it may double before the next trim.
-        let above = self
-            .keep_idle
-            .load(relaxed)
-            .max(2 * self.kept.load(relaxed));
+        let (few, kept) = (self.keep_idle.load(relaxed), self.kept.load(relaxed));
+        let above = few.max(2 * kept);
         // A receive that finds nothing trims after a burst, and resets the senders' bound, too.
         let of_both = &self.trim_above[usize::from(makes)..];
         of_both.iter().for_each(|most| most.store(above, relaxed));
