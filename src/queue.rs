@@ -155,7 +155,6 @@ mod handles;
 mod holders;
 mod id;
 mod lane;
-mod messages;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
