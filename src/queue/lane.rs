@@ -119,10 +119,8 @@ impl<T> Lane<T> {
     /// How many messages may wait in all groups of this lane together.
     #[must_use]
     pub fn capacity(&self) -> Limit {
-        self.shared().with_state(|state| {
-            let bound = state.lane_bounds.get(&self.number());
-            of_bound(bound.map(|bound| &**bound)).0
-        })
+        let (shared, lane) = (self.shared(), self.number());
+        shared.with_state(|state| of_bound(state.lane_bounds.get(&lane)).0)
     }
 
     /// The lane has a cap for the first time: counts the units in use.
