@@ -150,10 +150,8 @@ impl<T> State<T> {
         while found.len() < groups_in(of) {
             let page = self.groups.from(next, 1);
             next = page.last().expect(OF_LANES).key().0.index() + 1;
-            let its = page
-                .into_iter()
-                .filter(|group| group.lock().lane.key() == lane);
-            found.extend(its);
+            let is_in = |group: &GroupRef<T>| group.lock().lane.key() == lane;
+            found.extend(page.into_iter().filter(is_in));
         }
         found
     }
@@ -303,14 +301,9 @@ impl<T> State<T> {
         let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
+        let (level, bump) = (mailbox.lane.level(), mailbox.bump());
         let ready = self.lanes.ready(lane, tier);
-        ready.join(
-            age,
-            mailbox.ticket,
-            mailbox.lane.level(),
-            mailbox.bump(),
-            another,
-        );
+        ready.join(age, mailbox.ticket, level, bump, another);
     }
 
     /// Keeps invariant 2.
