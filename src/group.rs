@@ -59,7 +59,7 @@ pub(crate) use flags::*;
 pub(crate) use lock::model::{Guard, Lock};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use lock::{Guard, Lock};
-pub(crate) use odd::{Reach, Taken, ordinal};
+pub(crate) use odd::{Head, Reach, Taken, ordinal};
 pub(crate) use pinned::{KeepsGroups, Pin, Pinned};
 pub(crate) use reference::{GroupRef, Groups, Names};
 

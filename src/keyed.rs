@@ -62,8 +62,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Closed;
 use crate::limit::Limit;
 use crate::queue::{
-    Change, GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared,
-    if_idle,
+    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared, if_idle,
 };
 use crate::ready::STANDING_LEVEL;
 // Only for shared ownership: it synchronizes nothing.
@@ -283,8 +282,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let (limit, level, capacity) = self.shards.made();
         let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
         if capacity != Limit::Unlimited {
-            let change = Change::Capacity(capacity);
-            self.queue().change(&group, change);
+            self.queue().set_capacity(&group, capacity);
         }
         let names = self.shards.names.get();
         let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));

@@ -62,24 +62,15 @@ impl<T> Order<T> {
             g.place.ticket = self.mint();
         }
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
-            let member = Member::Group(index);
-            self.join(g.lane, tier, &g.place, g.level, age, member);
+            let (ready, place) = (self.lanes.ready(g.lane.index(), tier), &g.place);
+            ready.join(
+                age,
+                place.ticket,
+                g.level,
+                place.bump(),
+                Member::Group(index),
+            );
         }
-    }
-
-    /// Puts a member into a ready queue at its place. The lane must be updated.
-    #[inline]
-    pub(super) fn join(
-        &mut self,
-        lane: LaneKey,
-        tier: u32,
-        place: &Place,
-        level: u8,
-        age: Age,
-        member: Member<T>,
-    ) {
-        let ready = self.lanes.ready(lane.index(), tier);
-        ready.join(age, place.ticket, level, place.bump(), member);
     }
 
     /// Counts the group in the tier of its first waiting message. A group that was empty becomes

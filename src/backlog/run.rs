@@ -4,11 +4,10 @@
 //! Invariant: the first place of a run is no gap. Other messages that were taken out left gaps.
 
 use crate::lanes::LaneKey;
-use crate::ready::{Position, STANDING_LEVEL};
+use crate::ready::STANDING_LEVEL;
 
 use super::group::Place;
 use super::member::{Member, Run};
-use super::order::Order;
 use super::several::{Parts, Several};
 use super::{Backlog, InFlight, Item, Spot};
 
@@ -72,16 +71,5 @@ impl<T: Item> Backlog<T> {
             tier: lanes.lane(lane).open_tier().unwrap_or(0),
         };
         Some(Several::new(Parts::Run(run), holds, overtaken))
-    }
-}
-
-impl<T> Order<T> {
-    /// Takes a message of a run that is not its first. The lane must be updated.
-    pub(super) fn take_of_run(&mut self, lane: LaneKey, tier: u32, at: Position) -> Option<T> {
-        let lanes = &mut self.lanes;
-        lanes.take_covered(lane.index(), tier, at, |member| match member {
-            Member::Run(run) => run.take(at.number()),
-            _ => None,
-        })
     }
 }

@@ -87,9 +87,9 @@ impl<T> Several<T> {
         let item = match &mut self.parts {
             Parts::Run(run) => run.pop()?.1,
             Parts::Groups(parts) => {
-                let Part { group, item, .. } = parts.next()?;
-                self.holds.group = Some(group);
-                item
+                let part = parts.next()?;
+                self.holds.group = Some(part.group);
+                part.item
             }
         };
         (self.overtaken, self.begun) = (0, true);
@@ -105,14 +105,9 @@ impl<T> Several<T> {
             Parts::Run(run) => Some((run.pop_if(goes)?, None)),
             Parts::Groups(parts) => {
                 parts.as_slice().first().filter(|next| goes(&next.item))?;
-                let Part {
-                    group,
-                    ticket,
-                    item,
-                    ..
-                } = parts.next()?;
-                let before = self.holds.group.replace(group);
-                Some((item, before.filter(|_| ticket > 0)))
+                let part = parts.next()?;
+                let before = self.holds.group.replace(part.group);
+                Some((part.item, before.filter(|_| part.ticket > 0)))
             }
         }
     }
@@ -259,11 +254,9 @@ impl<T: Item> Backlog<T> {
                 n < most && goes(item)
             });
         }
-        let lent = Several::new(Parts::Groups(parts.into_iter()), holds, 0);
-        Several {
-            begun: true,
-            ..lent
-        }
+        let mut lent = Several::new(Parts::Groups(parts.into_iter()), holds, 0);
+        lent.begun = true;
+        lent
     }
 
     /// The messages that are not in work wait again, where they waited.
@@ -291,19 +284,13 @@ impl<T: Item> Backlog<T> {
         let first = parts.as_slice().first();
         let behind = first.filter(|part| part.ticket == 0).map(|part| part.group);
         for (n, part) in parts.enumerate().rev() {
-            let Part {
-                group,
-                seq,
-                ticket,
-                item,
-            } = part;
-            if ticket > 0 {
-                self.unclaim(back(n == 0, Some(group), (seq, ticket), item));
+            let (group, tier, item) = (part.group, holds.tier, part.item);
+            if part.ticket > 0 {
+                self.unclaim(back(n == 0, Some(group), (part.seq, part.ticket), item));
                 continue;
             }
-            let tier = holds.tier;
             let messages = &mut at(&mut self.groups, group).messages;
-            messages.put(seq, Message { tier, item });
+            messages.put(part.seq, Message { tier, item });
         }
         if let Some(group) = behind {
             let g = at(&mut self.groups, group);

@@ -235,16 +235,21 @@ impl<T> Order<T> {
     #[inline]
     pub(super) fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
         let member = Member::Alone(place, item);
-        self.join(lane, tier, &place, STANDING_LEVEL, age, member);
+        let ready = self.lanes.ready(lane.index(), tier);
+        ready.join(age, place.ticket, STANDING_LEVEL, place.bump(), member);
     }
 
     /// Takes a message out, if it waits. The lane must be updated.
     pub(super) fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
         self.lanes.get(lane)?;
-        let position = place.position(STANDING_LEVEL);
-        match self.lanes.remove(lane.index(), tier, position) {
-            Some(member) => Some(member.into_alone()?.1),
-            None => self.take_of_run(lane, tier, position),
+        let (lanes, position) = (&mut self.lanes, place.position(STANDING_LEVEL));
+        if let Some(member) = lanes.remove(lane.index(), tier, position) {
+            return Some(member.into_alone()?.1);
         }
+        // It may be of a run, and not its first.
+        lanes.take_covered(lane.index(), tier, position, |member| match member {
+            Member::Run(run) => run.take(position.number()),
+            _ => None,
+        })
     }
 }

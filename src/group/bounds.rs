@@ -60,7 +60,7 @@ impl<T> Mailbox<T> {
     /// The group's own capacity, and how many sends wait for it.
     pub(crate) fn own_bound(&mut self) -> (Limit, WaitCounts) {
         let bounds = self.bounds();
-        of_bound(bounds.and_then(|bounds| bounds.semaphores[GROUP].as_deref()))
+        of_bound(bounds.and_then(|bounds| bounds.semaphores[GROUP].as_ref()))
     }
 
     /// Sets or removes the semaphore of a capacity, while `waiting` messages wait. Returns the old.
@@ -127,7 +127,7 @@ impl<T> Mailbox<T> {
 }
 
 /// A capacity, and how many sends wait for it.
-pub(crate) fn of_bound(semaphore: Option<&Semaphore>) -> (Limit, WaitCounts) {
+pub(crate) fn of_bound(semaphore: Option<&Arc<Semaphore>>) -> (Limit, WaitCounts) {
     semaphore.map_or((Limit::Unlimited, WaitCounts::default()), |semaphore| {
         let waits = semaphore.counts().acquires;
         (Limit::AtMost(semaphore.limit()), waits)

@@ -116,37 +116,31 @@ pub(super) fn serve(bounds: impl IntoIterator<Item = Option<Arc<Semaphore>>>) {
     }
 }
 
-/// The rest of a change of a capacity, to be done under no lock.
-#[must_use]
-pub(super) enum Changed {
-    No,
-    /// The capacity was removed.
-    Gone(Arc<Semaphore>),
-    To(Arc<Semaphore>, u32),
+/// Changes the capacity of a locked group in which `waiting` messages wait. [`finish_change`] must
+/// follow for what it returns.
+pub(super) fn change<T>(
+    mailbox: &mut Mailbox<T>,
+    waiting: u32,
+    capacity: Limit,
+) -> Option<Arc<Semaphore>> {
+    let Limit::AtMost(most) = capacity else {
+        return mailbox.set_bound(waiting, GROUP, None);
+    };
+    let old = mailbox.bound(GROUP);
+    if old.is_none() {
+        _ = mailbox.set_bound(waiting, GROUP, Some(bound(most)));
+    }
+    old
 }
 
-impl Changed {
-    pub(super) fn finish(self) {
-        match self {
-            Self::No => {}
-            Self::Gone(bound) => bound.close(),
-            Self::To(bound, most) => {
-                let set = bound.set_limit(most);
-                debug_assert!(set.is_ok(), "it was checked");
-            }
+/// Ends the change of a bound to this capacity. Under no lock.
+pub(super) fn finish_change(bound: Option<Arc<Semaphore>>, capacity: Limit) {
+    let Some(bound) = bound else { return };
+    match capacity {
+        Limit::Unlimited => bound.close(),
+        Limit::AtMost(most) => {
+            let set = bound.set_limit(most);
+            debug_assert!(set.is_ok(), "it was checked");
         }
     }
-}
-
-/// Changes the capacity of a locked group in which `waiting` messages wait.
-pub(super) fn change<T>(mailbox: &mut Mailbox<T>, waiting: u32, capacity: Limit) -> Changed {
-    let Limit::AtMost(most) = capacity else {
-        let old = mailbox.set_bound(waiting, GROUP, None);
-        return old.map_or(Changed::No, Changed::Gone);
-    };
-    if let Some(bound) = mailbox.bound(GROUP) {
-        return Changed::To(bound, most);
-    }
-    _ = mailbox.set_bound(waiting, GROUP, Some(bound(most)));
-    Changed::No
 }

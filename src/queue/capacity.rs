@@ -80,14 +80,12 @@ impl Capacity {
 
     #[inline]
     fn cache(&self) -> Option<&PermitCache> {
-        let bounded = self.bounded.as_ref();
-        bounded.map(|bounded| &bounded.0)
+        Some(&self.bounded.as_ref()?.0)
     }
 
     #[inline]
     fn holders(&self) -> Option<&Holders> {
-        let bounded = self.bounded.as_ref();
-        bounded.map(|bounded| &bounded.1)
+        Some(&self.bounded.as_ref()?.1)
     }
 
     #[inline]
@@ -116,10 +114,8 @@ impl Capacity {
     /// Whether this waiter can get nothing now: it was granted nothing, and no permit is free.
     pub(crate) fn denies(&self, ticket: Ticket) -> bool {
         let none_is_free = self.available().is_some_and(|free| free <= 0);
-        none_is_free
-            && self
-                .permits()
-                .is_some_and(|permits| permits.is_asleep(ticket))
+        let asleep = |permits: &Semaphore| permits.is_asleep(ticket);
+        none_is_free && self.permits().is_some_and(asleep)
     }
 
     pub(super) fn outstanding(&self) -> Option<u64> {

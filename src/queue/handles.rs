@@ -9,7 +9,7 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::trace;
 
-use super::bounds::{self, Changed};
+use super::bounds;
 use super::id::GroupId;
 use super::shared::Shared;
 use super::state::State;
@@ -114,7 +114,12 @@ impl<T> Group<T> {
 
     /// Changes the group's level when it is not bumped.
     pub fn set_level(&self, level: u8) {
-        self.pin.queue().change(&self.pin, Change::Level(level));
+        let queue = self.pin.queue();
+        queue.with_group(&self.pin, |_, mailbox| {
+            queue.submissions.mix();
+            mailbox.lane = LaneLevel::new(mailbox.lane.key(), level);
+            ((), Age::Same)
+        });
     }
 
     /// Changes how many of the group's messages may be in flight at once; 0 is a pause. A lower
@@ -127,8 +132,8 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let change = Change::Limit(limit.into().checked("limit")?);
-        self.pin.queue().change(&self.pin, change);
+        let limit = limit.into().checked("limit")?;
+        self.pin.queue().set_limit(&self.pin, limit);
         Ok(())
     }
 
@@ -141,6 +146,23 @@ impl<T> Group<T> {
     /// Like [`Conversation::set_tag`].
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
+    }
+
+    /// Like [`Conversation::set_capacity`].
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let capacity = capacity.into().checked("capacity")?;
+        self.pin.queue().set_capacity(&self.pin, capacity);
+        Ok(())
+    }
+
+    /// How many messages may wait in the group.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.pin.lock().own_bound().0
     }
 }
 
@@ -196,6 +218,67 @@ impl<T> Conversation<T> {
     pub fn set_tag(&self, tag: u64) {
         self.pin.lock().rare().tag = tag;
     }
+
+    /// Sets how many messages may wait in the group, in addition to the capacities of the
+    /// [queue](super::Builder::capacity) and the [lane](super::Lane::set_capacity); no limit at
+    /// first. A customer who is not served then fills only its own group, and the queue has room
+    /// for all others.
+    ///
+    /// A message waits if it was sent and is not in flight. As in a bounded channel, a message
+    /// that a turn takes out makes room; a message that is given back waits again, whether
+    /// there is room or not. Messages of a poisoned group wait, and so does one that is being
+    /// peeked at. A full group refuses a send at once with
+    /// [`GroupFull`](super::SendReason::GroupFull). Waiting [sends](Self::send_wait) and
+    /// [reservations](Self::reserve) get room in their order: first in the group, then in the
+    /// lane, then in the queue.
+    ///
+    /// The capacity may be changed at any time. Lowering it takes nothing out; 0 lets nothing
+    /// in until it is raised. A send under way when the first capacity is set may exceed it.
+    ///
+    /// ```
+    /// use conversant::prelude::*;
+    /// use conversant::queue::SendReason;
+    ///
+    /// let queue = Queue::builder().capacity(100).build()?;
+    /// let customers = queue.lane(1, Limit::Unlimited)?;
+    /// let (dead, alive) = (customers.conversation()?, customers.conversation()?);
+    /// dead.set_capacity(2)?;
+    /// dead.send_all(["one", "two"])?;
+    /// let refused = dead.send("three").unwrap_err();
+    /// assert_eq!((refused.message, refused.reason), ("three", SendReason::GroupFull));
+    /// alive.send("has room")?;
+    ///
+    /// let mut turn = queue.try_receive()?;
+    /// assert_eq!(turn.next().map(|delivery| delivery.complete()), Some("one"));
+    /// dead.send("three")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Handlers
+    ///
+    /// A reader that holds the turn of a full group and waits for room in it waits for itself,
+    /// for ever. In a queue with a capacity of its own, [`wait()`](crate::wait::Wait::wait)
+    /// then returns [`OwnQueue`](super::SendReason::OwnQueue).
+    ///
+    /// # Cost
+    ///
+    /// O(1) under the queue's lock. From then on each send into the group costs two more short
+    /// locks and one more read-modify-write, and each message taken out one addition.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let capacity = capacity.into().checked("capacity")?;
+        self.pin.queue().set_capacity(&self.pin, capacity);
+        Ok(())
+    }
+
+    /// How many messages may wait in the group.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        self.pin.lock().own_bound().0
+    }
 }
 
 impl<T> KeepsGroups<T> for Shared<T> {
@@ -209,38 +292,26 @@ impl<T> KeepsGroups<T> for Shared<T> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Limit(Limit),
-    Level(u8),
-    Capacity(Limit),
-}
-
 impl<T> Shared<T> {
-    pub(crate) fn change(&self, group: &GroupRef<T>, change: Change) {
-        if let Change::Capacity(_) = change {
-            self.capacity.use_parts();
-        }
-        let (paused, changed) = self.with_group(group, |_, mailbox| {
-            let paused = Change::Limit(Limit::AtMost(0));
-            let pauses = change == paused && mailbox.limit() != Limit::AtMost(0);
-            let mut changed = Changed::No;
-            match change {
-                Change::Limit(limit) => mailbox.change_room(|rare| rare.limit = limit),
-                Change::Level(level) => {
-                    self.submissions.mix();
-                    mailbox.lane = LaneLevel::new(mailbox.lane.key(), level);
-                }
-                Change::Capacity(capacity) => {
-                    changed = bounds::change(mailbox, group.waiting(), capacity);
-                }
-            }
-            ((pauses.then(|| mailbox.tag()), changed), Age::Same)
+    fn set_limit(&self, group: &GroupRef<T>, limit: Limit) {
+        let paused = self.with_group(group, |_, mailbox| {
+            let pauses = limit == Limit::AtMost(0) && mailbox.limit() != limit;
+            mailbox.change_room(|rare| rare.limit = limit);
+            (pauses.then(|| mailbox.tag()), Age::Same)
         });
-        changed.finish();
         if let Some(tag) = paused {
             trace::group_paused(&self.id(group.key()), tag);
         }
+    }
+
+    /// Changes the group's own capacity, which is in range.
+    pub(crate) fn set_capacity(&self, group: &GroupRef<T>, capacity: Limit) {
+        self.capacity.use_parts();
+        let changed = self.with_group(group, |_, mailbox| {
+            let changed = bounds::change(mailbox, group.waiting(), capacity);
+            (changed, Age::Same)
+        });
+        bounds::finish_change(changed, capacity);
     }
 
     /// Bumps a group. Takes only its lock, unless the group has other flags than [`BUMPED`].

@@ -1,7 +1,7 @@
 //! Lanes: the shares of a queue.
 
 use crate::error::{Closed, OutOfRange};
-use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED};
+use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED, of_bound};
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::ready::STANDING_LEVEL;
@@ -9,6 +9,7 @@ use crate::shown::shows;
 use crate::sync::{Arc, Ordering};
 
 use super::Pinned;
+use super::bounds;
 use super::handles::{Conversation, Group};
 use super::refuse::LaneError;
 use super::shared::Shared;
@@ -95,6 +96,31 @@ impl<T> Lane<T> {
             state.lanes.update(lane);
             Ok(())
         })
+    }
+
+    /// Sets how many messages may wait in all groups of this lane together, in addition to the
+    /// [queue's](super::Builder::capacity) capacity; no limit at first. Otherwise like
+    /// [`Conversation::set_capacity`].
+    ///
+    /// Cost: O(groups of the queue) for the first capacity and for none, and some 150 bytes
+    /// in each group of the lane.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
+        let (shared, capacity) = (self.shared(), capacity.into().checked("capacity")?);
+        shared.capacity.use_parts();
+        let changed = shared.with_state(|state| state.change_lane(self.key(), capacity));
+        bounds::finish_change(changed, capacity);
+        Ok(())
+    }
+
+    /// How many messages may wait in all groups of this lane together.
+    #[must_use]
+    pub fn capacity(&self) -> Limit {
+        let (shared, lane) = (self.shared(), self.number());
+        shared.with_state(|state| of_bound(state.lane_bounds.get(&lane)).0)
     }
 
     /// The lane has a cap for the first time: counts the units in use.

@@ -37,11 +37,6 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32
     idle.then(|| (made, mailbox.pins()))
 }
 
-/// The group's own capacity.
-pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
-    group.lock().own_bound().0
-}
-
 impl<T> Shared<T> {
     /// Registers an observer and returns its number; `None` if the queue is gone. `events`: the
     /// observer puts events into the queue.
@@ -100,10 +95,8 @@ impl<T> Shared<T> {
             observer.trim();
         }
         // The rest is busy: it may double before the next trim.
-        let above = self
-            .keep_idle
-            .load(relaxed)
-            .max(2 * self.kept.load(relaxed));
+        let (few, kept) = (self.keep_idle.load(relaxed), self.kept.load(relaxed));
+        let above = few.max(2 * kept);
         // A receive that finds nothing trims after a burst, and resets the senders' bound, too.
         let of_both = &self.trim_above[usize::from(makes)..];
         of_both.iter().for_each(|most| most.store(above, relaxed));

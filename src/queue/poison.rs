@@ -114,7 +114,7 @@ fn poisoned<T>(shared: &Shared<T>, state: &State<T>, key: GroupKey) -> Option<Po
     let group = state.groups.get(key)?;
     Some(Poisoned {
         group: shared.id(key),
-        message: ordinal(poison.place),
+        message: ordinal(poison.place()),
         attempts: poison.attempts,
         waiting: group.waiting() as usize,
     })
@@ -272,7 +272,7 @@ impl<T> Timed for Queue<T> {
 
 impl<T> Shared<T> {
     fn take_failed(&self, state: &mut State<T>, group: &GroupRef<T>) -> Option<T> {
-        let place = state.suspended.poison(group.key())?.place;
+        let place = state.suspended.poison(group.key())?.place();
         self.change_group(state, group, |state, mailbox| {
             let Some(failed) = group.take_failed(mailbox, place) else {
                 return (None, Age::Same);
@@ -311,7 +311,7 @@ impl<T> Shared<T> {
         self.change_group(state, group, |state, mailbox| {
             let out = group.take_fitting(mailbox, fits);
             if let Some(poison) = state.suspended.poison(group.key()) {
-                resumes |= out.iter().any(|taken| taken.place() == poison.place);
+                resumes |= out.iter().any(|taken| taken.place() == poison.place());
             }
             let out: Vec<T> = out.into_iter().map(|taken| taken.message).collect();
             self.free(state, out.len());

@@ -5,7 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, BUMPED, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
+    Admitted, BOUNDED, BUMPED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -14,7 +14,6 @@ use crate::sync::Ordering;
 use super::GroupRef;
 use super::bounds::{Granted, admit};
 use super::handles::Conversation;
-use super::messages::Messages;
 use super::refuse::{SendError, SendReason};
 use super::shared::Shared;
 use super::state::State;
@@ -317,5 +316,28 @@ impl<T> Shared<T> {
         state.lanes.update(index);
         // Relaxed: live turns look under the lock.
         self.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Messages that are sent as one.
+pub(crate) trait Messages<T>:
+    AsRef<[T]> + IntoIterator<Item = T, IntoIter: ExactSizeIterator>
+{
+    /// Puts them last in a group.
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>);
+}
+
+impl<T> Messages<T> for [T; 1] {
+    #[inline(always)]
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+        let [message] = self;
+        group.append(mailbox, message);
+    }
+}
+
+impl<T> Messages<T> for Vec<T> {
+    #[inline(always)]
+    fn append_to(self, group: &Group<T>, mailbox: &mut Mailbox<T>) {
+        group.append_all(mailbox, self);
     }
 }

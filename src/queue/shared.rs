@@ -163,11 +163,8 @@ impl<T> Shared<T> {
         unit: bool,
     ) -> Posted {
         if !mailbox.enqueues_plainly() {
-            if !mailbox.has_room() {
-                return self.submit_rarely(None, mailbox, unit);
-            }
-            let another = group.another(mailbox);
-            return self.submit_rarely(Some(another), mailbox, unit);
+            let another = mailbox.has_room().then(|| group.another(mailbox));
+            return self.submit_rarely(another, mailbox, unit);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;

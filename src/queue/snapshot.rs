@@ -202,8 +202,7 @@ impl<T> Queue<T> {
             let lanes = state.lanes.iter().map(|(key, lane)| {
                 let (outstanding, groups) = by_lane.remove(&key).unwrap_or_default();
                 let untiered = outstanding && !lane.is_tiered();
-                let bound = state.lane_bounds.get(&key.index());
-                let (capacity, sends) = of_bound(bound.map(|bound| &**bound));
+                let (capacity, sends) = of_bound(state.lane_bounds.get(&key.index()));
                 LaneStatus {
                     number: key.index(),
                     weight: lane.link.weight,

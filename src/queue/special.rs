@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BACKING_OFF, BARE, BOUNDED, BUMPED, CAPPED, Flags, Guard, Mailbox, PEEKED, POISONED, Phase,
-    STARTED, SUSPENDED, TIERED, Taken, ordinal,
+    BACKING_OFF, BARE, BOUNDED, BUMPED, CAPPED, Flags, Guard, Head, Mailbox, PEEKED, POISONED,
+    Phase, STARTED, SUSPENDED, TIERED, Taken, ordinal,
 };
 
 use crate::ready::Age;
@@ -201,7 +201,7 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     // The group now has a block for rare state, which the turn's end frees.
     live.plain = false;
     let failed = shared.failed(failed);
-    let message = (failed.place(), failed.attempts);
+    let message = failed.head();
     let group = live.group.as_ref().expect(LIVE);
     if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
@@ -228,13 +228,13 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
 fn trace_failure<T>(
     shared: &Shared<T>,
     group: &GroupRef<T>,
-    (place, attempts): (u64, u32),
+    failed: Head,
     (flag, tag): (Flags, u64),
 ) {
-    let (group, message) = (shared.id(group.key()), ordinal(place));
+    let (group, message) = (shared.id(group.key()), ordinal(failed.place()));
     match flag {
-        BACKING_OFF => trace::group_backs_off(&group, tag, message, attempts),
-        POISONED => trace::group_poisoned(&group, tag, message, attempts),
+        BACKING_OFF => trace::group_backs_off(&group, tag, message, failed.attempts),
+        POISONED => trace::group_poisoned(&group, tag, message, failed.attempts),
         _ => {}
     }
 }
@@ -268,11 +268,9 @@ pub(super) fn give_back<T>(
         return 0;
     }
     let mut flag = 0;
-    let (place, attempts) = (taken.place(), taken.attempts);
     if failed && mailbox.flags & POISONED == 0 {
-        flag = state
-            .suspended
-            .failed(shared.built.retry, group.key(), (place, attempts));
+        let (retry, suspended) = (shared.built.retry, &mut state.suspended);
+        flag = suspended.failed(retry, group.key(), taken.head());
         if flag == POISONED {
             mailbox.flags &= !SUSPENDED;
         }
@@ -323,7 +321,7 @@ pub(super) fn end_detached<T>(
     failed: Option<Taken<T>>,
 ) {
     let failed = failed.map(|taken| shared.failed(taken));
-    let message = failed.as_ref().map(|taken| (taken.place(), taken.attempts));
+    let message = failed.as_ref().map(Taken::head);
     let suspended = shared.with_group(group, |state, mailbox| {
         // `change_group` has taken it out of line.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;

@@ -23,7 +23,6 @@ use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
-use super::bounds::Changed;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
@@ -151,10 +150,8 @@ impl<T> State<T> {
         while found.len() < groups_in(of) {
             let page = self.groups.from(next, 1);
             next = page.last().expect(OF_LANES).key().0.index() + 1;
-            let its = page
-                .into_iter()
-                .filter(|group| group.lock().lane.key() == lane);
-            found.extend(its);
+            let is_in = |group: &GroupRef<T>| group.lock().lane.key() == lane;
+            found.extend(page.into_iter().filter(is_in));
         }
         found
     }
@@ -304,14 +301,9 @@ impl<T> State<T> {
         let lane = mailbox.lane.index();
         let tier = mailbox.counted().unwrap_or(0);
         let another = group.another(mailbox);
+        let (level, bump) = (mailbox.lane.level(), mailbox.bump());
         let ready = self.lanes.ready(lane, tier);
-        ready.join(
-            age,
-            mailbox.ticket,
-            mailbox.lane.level(),
-            mailbox.bump(),
-            another,
-        );
+        ready.join(age, mailbox.ticket, level, bump, another);
     }
 
     /// Keeps invariant 2.
@@ -342,20 +334,18 @@ impl<T> State<T> {
         }
     }
 
-    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Changed {
-        let bounds = &mut self.lane_bounds;
-        let (new, changed) = match (bounds.get(&lane.index()).cloned(), capacity) {
-            (None, Limit::Unlimited) => return Changed::No,
-            (Some(old), Limit::AtMost(most)) => return Changed::To(old, most),
-            (Some(old), Limit::Unlimited) => {
-                bounds.remove(&lane.index());
-                (None, Changed::Gone(old))
-            }
-            (None, Limit::AtMost(most)) => {
+    /// Changes the capacity of a lane. `finish_change` must follow for what it returns.
+    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Option<Arc<Semaphore>> {
+        let (bounds, index) = (&mut self.lane_bounds, lane.index());
+        let (new, changed) = match (bounds.get(&index).cloned(), capacity) {
+            (None, Limit::Unlimited) => return None,
+            (Some(old), Limit::AtMost(_)) => return Some(old),
+            (Some(_), Limit::Unlimited) => (None, bounds.remove(&index)),
+            (None, Limit::AtMost(_)) => {
                 // Let nobody in before all waiting messages are counted.
                 let new = bound(0);
-                bounds.insert(lane.index(), Arc::clone(&new));
-                (Some(Arc::clone(&new)), Changed::To(new, most))
+                bounds.insert(index, Arc::clone(&new));
+                (Some(Arc::clone(&new)), Some(new))
             }
         };
         for group in self.groups_of(lane) {

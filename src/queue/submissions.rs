@@ -84,11 +84,10 @@ pub(super) const MOVED: u8 = 1 << 1;
 
 /// What must be done after a post, with no group locked. A greater value includes the lesser
 /// ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use]
 pub(crate) enum Posted {
     /// Nothing.
-    #[default]
     Kept,
     /// The list is long: take it in, if nobody has the policy lock.
     Long,

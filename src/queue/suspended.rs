@@ -5,12 +5,12 @@
 //! 2. Such a group has a waiting message, and so exists: an operation that takes the last one
 //!    out lets the group go on.
 //! 3. An emptied map frees its last block.
-//! 4. `poisoned` has the poisoned groups by their [`Poison::time`].
+//! 4. `poisoned` has the poisoned groups, each by its time.
 
 use std::collections::BTreeMap;
 
 use crate::due::Dates;
-use crate::group::{BACKING_OFF, Flags, GroupKey, POISONED};
+use crate::group::{BACKING_OFF, Flags, GroupKey, Head, POISONED};
 use crate::retry::Retry;
 use crate::timers::{Timer, Timers};
 
@@ -31,42 +31,23 @@ pub(super) struct Suspended {
 #[derive(Debug)]
 pub(super) enum Suspension {
     BackingOff(Timer),
-    Poisoned(Poison),
-}
-
-/// Why a group is poisoned.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Poison {
-    /// The place of the failed message.
-    pub(super) place: u64,
-    pub(super) attempts: u32,
-    /// The count of poisonings in this queue up to and including this one.
-    time: u64,
+    /// By this message; and the count of poisonings in this queue up to and including this one.
+    Poisoned(Head, u64),
 }
 
 impl Suspended {
     /// A message of a group that is not poisoned has failed. Returns the group's new flag, if
     /// any.
-    pub(super) fn failed(
-        &mut self,
-        retry: Retry,
-        group: GroupKey,
-        (place, attempts): (u64, u32),
-    ) -> Flags {
-        if retry.is_last(attempts) {
+    pub(super) fn failed(&mut self, retry: Retry, group: GroupKey, failed: Head) -> Flags {
+        if retry.is_last(failed.attempts) {
             self.forget(group);
             self.times += 1;
-            let time = self.times;
-            let poison = Poison {
-                place,
-                attempts,
-                time,
-            };
-            self.groups.insert(group, Suspension::Poisoned(poison));
-            self.poisoned.insert(time, group);
+            let poisoned = Suspension::Poisoned(failed, self.times);
+            self.groups.insert(group, poisoned);
+            self.poisoned.insert(self.times, group);
             return POISONED;
         }
-        let pause = retry.pause(attempts);
+        let pause = retry.pause(failed.attempts);
         if pause.is_zero() {
             return 0;
         }
@@ -85,11 +66,11 @@ impl Suspended {
         BACKING_OFF
     }
 
-    /// Why a group is poisoned, if it is.
-    pub(super) fn poison(&self, group: GroupKey) -> Option<Poison> {
+    /// The message that has poisoned a group, if it is poisoned.
+    pub(super) fn poison(&self, group: GroupKey) -> Option<Head> {
         match self.groups.get(&group)? {
             Suspension::BackingOff(_) => None,
-            Suspension::Poisoned(poison) => Some(*poison),
+            Suspension::Poisoned(failed, _) => Some(*failed),
         }
     }
 
@@ -108,12 +89,10 @@ impl Suspended {
 
     /// False if the group was not suspended.
     pub(super) fn forget(&mut self, group: GroupKey) -> bool {
-        let Some(was) = self.groups.remove(&group) else {
-            return false;
-        };
-        match was {
-            Suspension::BackingOff(timer) => _ = self.timers.cancel(timer),
-            Suspension::Poisoned(poison) => _ = self.poisoned.remove(&poison.time),
+        match self.groups.remove(&group) {
+            None => return false,
+            Some(Suspension::BackingOff(timer)) => _ = self.timers.cancel(timer),
+            Some(Suspension::Poisoned(_, time)) => _ = self.poisoned.remove(&time),
         }
         if self.groups.is_empty() {
             self.groups = BTreeMap::new();
