@@ -112,6 +112,17 @@ fn the_first_that_a_worker_has_runs_when_the_others_have_gone_back() {
     assert_eq!(status.waiting.len(), 15);
 }
 
+/// What a synchronize waits for is counted so.
+#[test]
+fn tasks_that_a_worker_has_claimed_wait_no_more() {
+    let mut world = World::new(1);
+    let _worker = three_and_a_group(&mut world);
+    assert_eq!(world.state.core.caller(world.caller).waiting(), 4);
+    let mut world = World::new(1);
+    let _worker = six_groups(&mut world);
+    assert_eq!(world.state.core.caller(world.caller).waiting(), 0);
+}
+
 /// The worker goes on with the tasks behind it, which take over its unit.
 #[test]
 fn a_failure_among_lent_tasks_leaves_the_others_their_turn() {
