@@ -191,7 +191,7 @@ use crate::limit::Limit;
 use crate::sync::{Arc, Ordering};
 
 pub use batch::{Batch, Completed};
-pub(crate) use bounds::bound_of;
+pub(crate) use bounds::{bound_of, own_capacity};
 pub use builder::Builder;
 pub(crate) use capacity::{Capacity, Permits};
 pub use delivery::{Delivery, Detached};

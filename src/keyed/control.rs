@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::error::{Closed, OutOfRange};
 use crate::limit::Limit;
-use crate::queue::{Group, GroupId, GroupRef, Pinned, if_idle};
+use crate::queue::{Group, GroupId, GroupRef, Pinned, if_idle, own_capacity};
 
 use super::Keyed;
 use super::map::find;
@@ -122,7 +122,7 @@ impl<K, T, S> Keyed<K, T, S> {
             // Changed under no shard's lock, because wakers may run.
             let map = map.0.lock();
             let groups = map.iter().map(|entry| &*entry.group);
-            let like = groups.filter(|group| group.lock().own_bound().0 == before.2);
+            let like = groups.filter(|group| own_capacity(group) == before.2);
             let like: Vec<GroupRef<T>> = like.cloned().collect();
             drop(map);
             for group in like {

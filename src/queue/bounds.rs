@@ -116,6 +116,11 @@ pub(super) fn serve(bounds: impl IntoIterator<Item = Option<Arc<Semaphore>>>) {
     }
 }
 
+/// The group's own capacity.
+pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
+    group.lock().own_bound().0
+}
+
 /// Changes the capacity of a locked group in which `waiting` messages wait. [`finish_change`] must
 /// follow for what it returns.
 pub(super) fn change<T>(

@@ -162,7 +162,7 @@ impl<T> Detached<T> {
     /// The group of the message.
     #[must_use]
     pub fn group(&self) -> GroupId {
-        let (pin, _) = self.held.as_ref().expect(TAKEN_OUT);
+        let (pin, _) = self.held();
         pin.queue().id(pin.key())
     }
 
@@ -221,8 +221,12 @@ impl<T> Detached<T> {
         Some(pin)
     }
 
+    fn held(&self) -> &(Pinned<T>, Taken<T>) {
+        self.held.as_ref().expect(TAKEN_OUT)
+    }
+
     fn taken(&self) -> &Taken<T> {
-        &self.held.as_ref().expect(TAKEN_OUT).1
+        &self.held().1
     }
 }
 

@@ -9,7 +9,7 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::trace;
 
-use super::bounds;
+use super::bounds::{self, own_capacity};
 use super::id::GroupId;
 use super::shared::Shared;
 use super::state::State;
@@ -154,15 +154,13 @@ impl<T> Group<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let capacity = capacity.into().checked("capacity")?;
-        self.pin.queue().set_capacity(&self.pin, capacity);
-        Ok(())
+        set_capacity(&self.pin, capacity.into())
     }
 
     /// How many messages may wait in the group.
     #[must_use]
     pub fn capacity(&self) -> Limit {
-        self.pin.lock().own_bound().0
+        own_capacity(&self.pin)
     }
 }
 
@@ -269,16 +267,20 @@ impl<T> Conversation<T> {
     ///
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
-        let capacity = capacity.into().checked("capacity")?;
-        self.pin.queue().set_capacity(&self.pin, capacity);
-        Ok(())
+        set_capacity(&self.pin, capacity.into())
     }
 
     /// How many messages may wait in the group.
     #[must_use]
     pub fn capacity(&self) -> Limit {
-        self.pin.lock().own_bound().0
+        own_capacity(&self.pin)
     }
+}
+
+fn set_capacity<T>(group: &Pinned<T>, capacity: Limit) -> Result<(), OutOfRange> {
+    let capacity = capacity.checked("capacity")?;
+    group.queue().set_capacity(group, capacity);
+    Ok(())
 }
 
 impl<T> KeepsGroups<T> for Shared<T> {

@@ -200,13 +200,12 @@ impl State {
         None
     }
 
-    /// Whether a failure of this task skips others. A drop of one of these may wait for a task in the
-    /// worker's local queue, so that must be cleared. (A cancelled future has been reported: a cancel
-    /// clears all local queues.)
-    fn skips_others(&self, failed: Tag) -> bool {
-        let Tag { holds, .. } = failed;
-        let caller = self.core.caller(self.core.caller_of(holds.lane));
-        caller.would_skip(holds.tier)
+    /// Whether a failure of this task skips others. A drop of one of these may wait for a task in
+    /// the worker's local queue, so that must be cleared. (A cancelled future has been reported: a
+    /// cancel clears all local queues.)
+    fn skips_others(&self, Tag { holds, .. }: Tag) -> bool {
+        let caller = self.core.caller_of(holds.lane);
+        self.core.caller(caller).would_skip(holds.tier)
     }
 
     /// Worker `n` looks for work, and claims up to `most` tasks.

@@ -9,14 +9,20 @@ use crate::limit::Limit;
 use crate::queue::{Conversation, NoMore, Queue, SendReason, Turn};
 use crate::sync::{Arc, explore, spawn};
 
+/// With a conversation in each of two lanes.
+fn queue_with_two() -> (Queue<u8>, [Conversation<u8>; 2]) {
+    let (queue, one) = queue_with_conversation();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let two = lane.conversation().unwrap();
+    (queue, [one, two])
+}
+
 /// Two senders, one for each of two conversations. When a send has returned, the next snapshot
 /// finds its message.
 #[test]
 fn what_was_sent_is_found() {
     explore("what_was_sent_is_found", Some(3), || {
-        let (queue, one) = queue_with_conversation();
-        let two = Queue::lane(&queue, 1, Limit::Unlimited).unwrap();
-        let two = two.conversation().unwrap();
+        let (queue, [one, two]) = queue_with_two();
         let other = queue.clone();
         let sender = spawn(move || {
             two.send(2).unwrap();
@@ -36,9 +42,7 @@ fn what_was_sent_is_found() {
 #[test]
 fn a_send_to_many_races_a_sleep() {
     explore("a_send_to_many_races_a_sleep", Some(3), || {
-        let (queue, one) = queue_with_conversation();
-        let two = Queue::lane(&queue, 1, Limit::Unlimited).unwrap();
-        let two = two.conversation().unwrap();
+        let (queue, [one, two]) = queue_with_two();
         let other = queue.clone();
         let sender = spawn(move || {
             let messages = [(&one, 1), (&one, 2), (&two, 4), (&two, 8)];
@@ -56,9 +60,7 @@ fn a_send_to_many_races_a_sleep() {
 #[test]
 fn two_sends_wake_two_receives() {
     explore("two_sends_wake_two_receives", Some(3), || {
-        let (queue, one) = queue_with_conversation();
-        let two = Queue::lane(&queue, 1, Limit::Unlimited).unwrap();
-        let two = two.conversation().unwrap();
+        let (queue, [one, two]) = queue_with_two();
         let mut cx = Context::from_waker(Waker::noop());
         let mut receives = [(); 2].map(|()| queue.receive());
         for receive in &mut receives {

@@ -258,6 +258,16 @@ fn what_nobody_asks_for_may_wait_for_the_scheduler_when_it_is_dropped() {
     }
 }
 
+fn caller_that_skips(builder: Builder) -> (Arc<Scheduler>, Caller) {
+    let scheduler = Arc::new(builder.build().unwrap());
+    let options = CallerOptions {
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    let caller = scheduler.caller("tested", options).unwrap();
+    (scheduler, caller)
+}
+
 /// Looks at the workers when it is dropped, and then waits for a task.
 struct Looks(Arc<Scheduler>, Job, Sender<WorkersStatus>);
 
@@ -267,16 +277,6 @@ impl Drop for Looks {
         self.1.outcome().wait().unwrap();
         self.2.send(workers).ok();
     }
-}
-
-fn caller_that_skips(builder: Builder) -> (Arc<Scheduler>, Caller) {
-    let scheduler = Arc::new(builder.build().unwrap());
-    let options = CallerOptions {
-        on_failure: OnFailure::SkipHigherTiers,
-        ..CallerOptions::default()
-    };
-    let caller = scheduler.caller("tested", options).unwrap();
-    (scheduler, caller)
 }
 
 /// So if all workers rest or have left, nothing is left to drop. The task can start when the failed
