@@ -26,10 +26,6 @@
 // the turnstile's protocol, a lowered limit and a close dismiss the waiters that can never be
 // granted, and then serve the rest.
 //
-// A thread retries for about two microseconds before it enters the queue. A notified thread first
-// watches the word, while that keeps changing, before it polls: if the poll found too little, the
-// holder would have to notify it again, at a cost of ten cache misses.
-//
 // Invariants, in addition to the turnstile's:
 // 1. Whenever the lock is free, `available` + out + granted = limit.
 // 2. A waiter in the queue has a right to its permits when there are enough for it and for all

@@ -28,6 +28,8 @@
 //!   bound it may take only what nobody in the queue has a right to. Every release then serves, and
 //!   takes out of the word for the front what it can.
 //! - A cancelled wait serves the queue in the same way.
+//! - A thread retries for about two microseconds before it enters the queue. Once it is notified, it
+//!   watches the word before it polls (`watch`).
 //!
 //! Invariants:
 //! 1. Whenever the lock is free: WAITERS is set if and only if the queue is not empty; without
@@ -47,6 +49,7 @@
 
 mod queue;
 mod request;
+mod watch;
 mod word;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -57,8 +60,10 @@ use std::task::Waker;
 
 pub(crate) use self::queue::WaitQueue;
 pub(crate) use self::request::Request;
+pub(crate) use self::watch::Look;
 pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
 
+use self::watch::watch;
 use crate::wait::{ClonedWaker, Guarded, SELDOM, Session, Ticket, WakeBatch, back_off};
 
 /// What a caller asks for.
@@ -127,10 +132,21 @@ pub(crate) trait Turnstile: Sized {
         back_off(SELDOM, || !self.is_shut(), || self.take_now(claim))
     }
 
-    /// Checks whether a thread in the queue has been granted its claim, before that thread polls.
+    /// What the word says now about a claim in the queue; `None` if it [is shut](Self::is_shut).
+    fn look(&self, claim: Self::Claim) -> Option<Look>;
+
+    /// Collects what a thread in the queue was granted. A thread that was only notified watches for
+    /// a chance before it polls.
     #[cold]
-    fn spin_queued(&self, _ticket: Ticket, _claim: Self::Claim) -> Option<Self::Grant> {
-        None
+    fn spin_queued(&self, ticket: Ticket, claim: Self::Claim) -> Option<Self::Grant> {
+        let mut queue = self.queue().lock();
+        let granted = queue.collect(ticket);
+        let watches = granted.is_none() && queue.is_notified(ticket);
+        drop(queue);
+        if watches {
+            watch(|| self.look(claim));
+        }
+        granted.map(|(_, grant)| grant)
     }
 
     /// Under the lock: takes for a claim that is not in the queue, if the bound allows it. If that

@@ -16,7 +16,7 @@ use super::guard::Guard;
 use super::stripes::Stripes;
 use super::{IntentLock, Place};
 use crate::modes::{Mode, modes_in};
-use crate::turnstile::{Admission, AdmissionOf, Turnstile};
+use crate::turnstile::{Admission, AdmissionOf, Look, Turnstile};
 use crate::wait::{Guarded, SELDOM, Ticket, WakeBatch, back_off};
 
 /// What a pass over the queue must know of the claims that it has passed.
@@ -103,6 +103,11 @@ impl Turnstile for IntentLock {
         let asked = bits.is_open() || bits.is_slow();
         let place = asked.then(|| self.take_exactly(claim.ask)).flatten();
         place.or_else(|| back_off(SELDOM, || !self.is_shut(), || self.take_now(claim)))
+    }
+
+    fn look(&self, claim: Claim) -> Option<Look> {
+        let look = || self.word.look(|bits| bits.admits(claim.ask));
+        (!self.is_shut()).then(look)
     }
 
     /// The place where a conversion is counted may change even if it is not granted.

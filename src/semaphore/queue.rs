@@ -5,7 +5,6 @@
 
 use std::ops::Deref;
 use std::panic::Location;
-use std::time::{Duration, Instant};
 
 use super::Semaphore;
 use super::error::AcquireError;
@@ -13,13 +12,8 @@ use super::permit::Permit;
 use super::word::Bits;
 use crate::error::OutOfRange;
 use crate::limit::Limit;
-use crate::sync::spin_loop;
-use crate::turnstile::{self, Admission, AdmissionOf, Turnstile, WaitQueue};
-use crate::wait::{BACK_OFF, Guarded, Session, Ticket, WakeBatch};
-
-/// The longest time for which a notified thread watches others overtake it.
-/// It covers as many short critical sections as a bound allows.
-const WATCH: Duration = Duration::from_micros(100);
+use crate::turnstile::{self, Admission, AdmissionOf, Look, Turnstile, WaitQueue};
+use crate::wait::{Guarded, Session, Ticket, WakeBatch};
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -87,17 +81,9 @@ impl Turnstile for Semaphore {
         self.word.take(claim.count).then_some(())
     }
 
-    /// Releases need not serve a notified thread. So if it was granted nothing, it watches for a
-    /// chance before it polls: a poll that finds too little makes it unnotified again.
-    fn spin_queued(&self, ticket: Ticket, claim: Claim) -> Option<()> {
-        let mut queue = self.queue.lock();
-        let granted = queue.collect(ticket).map(|_| ());
-        let watches = granted.is_none() && queue.is_notified(ticket);
-        drop(queue);
-        if watches {
-            self.watch(claim.count);
-        }
-        granted
+    fn look(&self, claim: Claim) -> Option<Look> {
+        let look = || self.word.look(|bits| bits.covers(0, claim.count));
+        (!self.is_shut()).then(look)
     }
 
     fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {
@@ -179,40 +165,6 @@ impl Semaphore {
             Some(AcquireError::AboveLimit)
         } else {
             None
-        }
-    }
-
-    /// Watches the word for a chance to take `count` permits.
-    /// Returns if so many stay free, if the front is about to be handed its permits or has been, if
-    /// nothing changes for a moment, or when `WATCH` has passed.
-    fn watch(&self, count: u32) {
-        if BACK_OFF.is_zero() {
-            return;
-        }
-        let mut seen = self.word.load();
-        let begun = Instant::now();
-        let mut since = begun;
-        let mut free = false;
-        loop {
-            for _ in 0..8 {
-                spin_loop();
-            }
-            let now = self.word.load();
-            if self.is_shut() || now.overtakings() < seen.overtakings() {
-                return;
-            }
-            let covered = now.covers(0, count);
-            if covered && free {
-                return;
-            }
-            free = covered;
-            let time = Instant::now();
-            if time - begun >= WATCH || (now == seen && time - since >= BACK_OFF) {
-                return;
-            }
-            if now != seen {
-                (seen, since) = (now, time);
-            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! The queue as a plain value.
 //! The decisions over it are tested with the semaphore and the intent lock.
 
+use std::cell::Cell;
 use std::ops::Deref;
 use std::task::Waker;
 
+use super::watch::{Look, watch};
 use super::{Admission, AdmissionOf, Claim, Turnstile, WaitQueue, Word};
 use crate::limit::Bypass;
 use crate::wait::WaiterState;
@@ -39,6 +41,10 @@ impl Turnstile for Empty {
 
     fn is_shut(&self) -> bool {
         false
+    }
+
+    fn look(&self, _: u64) -> Option<Look> {
+        None
     }
 
     fn take_now(&self, _: u64) -> Option<char> {
@@ -179,4 +185,42 @@ fn a_word_counts_in_its_field() {
         assert_eq!(bits.dequeued(true, false).0, !FIELD);
         assert_eq!(bits.dequeued(false, true).0, !FIELD & !0b11);
     }
+}
+
+fn look(overtakings: u32, is_free: bool) -> Option<Look> {
+    let bits = overtakings.into();
+    Some(Look {
+        bits,
+        overtakings,
+        is_free,
+    })
+}
+
+#[test]
+fn a_watch_ends_by_what_it_sees() {
+    let (busy, free, shut) = (|n| look(n, false), |n| look(n, true), None);
+    let scripts: [&[Option<Look>]; 5] = [
+        &[shut],
+        &[busy(1), busy(2), shut],
+        // Free in two looks, one after the other. The first look of all does not count.
+        &[free(1), busy(2), free(2), free(2)],
+        &[busy(1), free(1), busy(2), free(2), free(3)],
+        // The front was handed its claim.
+        &[busy(5), busy(6), busy(0)],
+    ];
+    for script in scripts {
+        let looks = Cell::new(0);
+        watch(|| {
+            let at = looks.replace(looks.get() + 1);
+            *script.get(at).expect("it ends with the script")
+        });
+        assert_eq!(looks.get(), script.len());
+    }
+}
+
+#[test]
+fn a_watch_ends_though_nothing_is_ever_free() {
+    watch(|| look(7, false));
+    let overtakings = Cell::new(0);
+    watch(|| look(overtakings.replace(overtakings.get() + 1), false));
 }

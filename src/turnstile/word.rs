@@ -14,6 +14,7 @@
 //! after it has read them, and finds there what was written with them. All changes are
 //! read-modify-writes, so they continue a release sequence.
 
+use super::watch::Look;
 use crate::limit::Bypass;
 use crate::sync::{AtomicU64, Ordering, const_fn};
 use crate::wait::lost;
@@ -169,6 +170,16 @@ impl<const OVERTAKINGS: u64> Word<OVERTAKINGS> {
     #[inline]
     pub(crate) fn is_at_bound(&self) -> bool {
         self.load().is_at_bound(self.bypass)
+    }
+
+    /// A look at the word, for a claim that is free if `is_free` says so.
+    pub(crate) fn look(&self, is_free: impl FnOnce(Bits<OVERTAKINGS>) -> bool) -> Look {
+        let bits = self.load();
+        Look {
+            bits: bits.0,
+            overtakings: bits.overtakings(),
+            is_free: is_free(bits),
+        }
     }
 
     /// Whether the bound keeps out every claim that is not in the queue.
