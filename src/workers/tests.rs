@@ -274,6 +274,10 @@ fn workers_start_as_work_arrives_up_to_the_maximum() {
 #[test]
 fn the_lowest_number_is_used_first() {
     let mut world = resting(4);
+    assert!(
+        world.workers.may_act(),
+        "they rest, though no more may start"
+    );
     assert_eq!(world.workers.next_action(2), Some(Action::Wake(1)));
     assert_eq!(
         world.workers.next_action(2),

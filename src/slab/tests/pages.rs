@@ -45,8 +45,18 @@ fn read(value: NonNull<Value>) -> u64 {
     unsafe { **value.as_ref() }
 }
 
+/// A quarter of the usual number of cases.
+fn few() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig {
+        cases: usual.cases / 4,
+        failure_persistence: None,
+        ..usual
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(few())]
 
     #[test]
     fn agree_with_a_map(ops in vec(op(), 1..30), seed in any::<usize>()) {

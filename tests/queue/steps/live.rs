@@ -56,6 +56,20 @@ fn tiers_first_used_before_a_turn_begins_and_while_it_goes_on() {
     drop(turn);
 }
 
+/// What a turn takes after that counts in its tier, even if the turn began before.
+#[test]
+fn tiers_first_used_while_a_turn_goes_on() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, ONE, &[1, 2, 3]);
+    let (_other, tiered) = group(&lane, ONE, &[]);
+    let mut turn = queue.try_receive().unwrap();
+    tiered.send_in(1, 9).unwrap();
+    let all = std::iter::from_fn(|| done(&mut turn));
+    assert!(all.eq([1, 2, 3]));
+    drop(turn);
+    assert_eq!(first(&queue), Some(9));
+}
+
 /// As many units are in use as messages are in flight.
 #[test]
 fn a_cap_first_used_while_turns_are_live() {
