@@ -11,7 +11,7 @@ use super::owner::Owner;
 use super::wait_table::{OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::trace;
-use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
+use crate::wait::{ClonedWaker, Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
@@ -254,10 +254,12 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if !self.owner.pending
-            && let Some(result) = self.at_once()
-        {
-            return Poll::Ready(result);
+        if !self.owner.pending {
+            if let Some(result) = self.at_once() {
+                return Poll::Ready(result);
+            }
+            // It most likely has to wait.
+            return self.acquire(&mut ClonedWaker::of(cx).0);
         }
         look_twice(cx, |_, waker| {
             let needs_none = waker.is_some();

@@ -236,8 +236,7 @@ impl<K> WaitTable<K> {
 
     /// Lowers or removes what an owner holds of these entries.
     pub(super) fn lower(&mut self, owner: OwnerKey, changes: impl Iterator<Item = Change> + Clone) {
-        let shards = self.shards.clone();
-        let mut locked = shards.lock(changes.clone().map(|(id, _)| id.hash));
+        let mut locked = self.shards.lock(changes.clone().map(|(id, _)| id.hash));
         for (id, mode) in changes {
             let index = locked.index(id.hash);
             if let Some(node) = index.set(id, owner, mode, true, &mut self.deferred.names) {

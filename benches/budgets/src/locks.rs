@@ -25,8 +25,11 @@ pub(super) const PATHS: &[Path] = &[
     ("lock-table-beside-1000", |n| lock_table_owner(n, 1000)),
     ("lock-table-savepoint-of-1000", |n| savepoints(n, 1000)),
     ("lock-table-savepoints-of-one", savepoints_of_one),
-    ("lock-table-crowd-leave", |n| crowd(n, Mode::S, true)),
-    ("lock-table-crowd-grant", |n| crowd(n, Mode::X, false)),
+    ("lock-table-hand-over", |n| crowd(n, 2, Mode::X, false)),
+    ("lock-table-crowd-leave", |n| crowd(n, CROWD, Mode::S, true)),
+    ("lock-table-crowd-grant", |n| {
+        crowd(n, CROWD, Mode::X, false)
+    }),
 ];
 
 fn semaphore(rounds: usize) -> usize {
@@ -111,10 +114,11 @@ fn lock_table_owner(rounds: usize, beside: usize) -> usize {
     1
 }
 
-/// 10,000 waits behind IX. In turn, the first of them leaves or gets its lock, and begins to wait
+const CROWD: usize = 10_000;
+
+/// So many waits behind IX. In turn, the first of them leaves or gets its lock, and begins to wait
 /// again behind all others.
-fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
-    const CROWD: usize = 10_000;
+fn crowd(rounds: usize, waits: usize, mode: Mode, leave: bool) -> usize {
     let locks = LockTable::with_hasher(BuildHasherDefault::<Multiply>::default());
     let mut holder = locks.owner(0);
     holder.try_lock(&Row(0), Mode::Ix).expect("nobody has it");
@@ -135,7 +139,7 @@ fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
         }
     };
     let mut crowd: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
-    crowd.extend((0..CROWD).map(|_| Box::pin(one(locks.owner(0))) as Pin<Box<_>>));
+    crowd.extend((0..waits).map(|_| Box::pin(one(locks.owner(0))) as Pin<Box<_>>));
     let mut cx = Context::from_waker(Waker::noop());
     for one in &mut crowd {
         assert!(one.as_mut().poll(&mut cx).is_pending());
@@ -143,7 +147,7 @@ fn crowd(rounds: usize, mode: Mode, leave: bool) -> usize {
     let _holder = leave.then_some(holder);
     for round in 0..rounds {
         leaves.set(leave);
-        assert!(crowd[round % CROWD].as_mut().poll(&mut cx).is_pending());
+        assert!(crowd[round % waits].as_mut().poll(&mut cx).is_pending());
     }
     leaves.set(false);
     1
