@@ -33,7 +33,7 @@
 //! 4. A tenant is in the ring exactly if it has `counted` above 0.
 //! 5. No value of the user's is dropped in here: keys and jobs come in and leave by value.
 //! 6. A name is kept while a job has it (a dead one too), a handle keeps it, or a setting of it is
-//!    not the default.
+//!    not the default. The default tenant's is kept once it was used.
 //! 7. What belongs to a state lives as long as the state: the timer of a job that is not due or is
 //!    leased, and the entry in `dead` of a dead job.
 //! 8. A tenant's unique names are those of its jobs that are not dead.
@@ -270,7 +270,13 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// A job or a handle is gone: forgets its group and its tenant if nothing needs them.
+    /// Whether nothing needs a tenant.
+    fn is_unused(&self, tenant: &Tenant) -> bool {
+        tenant.is_as_made() && self.group(tenant.own).is_idle()
+    }
+
+    /// A job or a handle is gone: forgets its group and its tenant if nothing needs them. The
+    /// default tenant stays: where jobs come one at a time, it would be made for each.
     fn reap(&mut self, group: u32) {
         let idle = self.group(group);
         let tenant = idle.tenant;
@@ -281,7 +287,7 @@ impl<K, J> Jobs<K, J> {
             self.purge_dirty();
         }
         let of = self.tenant(tenant);
-        if of.is_as_made() && self.group(of.own).is_idle() {
+        if self.is_unused(of) && of.name != Name::default() {
             let own = self.groups.key_at(of.own).expect(PINNED);
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);

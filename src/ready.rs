@@ -215,6 +215,10 @@ impl<G: ReadyItem> ReadyQueue<G> {
     /// the order of tickets is not the order of rank.
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
+        if let [place] = out {
+            *place = self.pop_plain();
+            return place.is_some().into();
+        }
         if self.is_ranked {
             return 0;
         }

@@ -138,12 +138,19 @@ pub(crate) fn look_twice<R>(
     cx: &mut Context<'_>,
     mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
 ) -> Poll<R> {
-    let current = cx.waker();
-    if let Some(looked) = look(current, &mut ClonedWaker::default().0) {
+    if let Some(looked) = look(cx.waker(), &mut ClonedWaker::default().0) {
         return looked;
     }
+    look_again(cx, look)
+}
+
+/// The second call of [`look_twice`], for a caller that has just found nothing.
+pub(crate) fn look_again<R>(
+    cx: &mut Context<'_>,
+    mut look: impl FnMut(&Waker, &mut Option<Waker>) -> Option<Poll<R>>,
+) -> Poll<R> {
     let mut cloned = ClonedWaker::of(cx);
-    look(current, &mut cloned.0).unwrap_or(Poll::Pending)
+    look(cx.waker(), &mut cloned.0).unwrap_or(Poll::Pending)
 }
 
 /// A wait for one operation: a lazy future, and a blocking call.

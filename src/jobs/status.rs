@@ -207,8 +207,8 @@ impl<K: Ord, J> Jobs<K, J> {
 impl<K, J> Jobs<K, J> {
     /// The tenants with their groups, by name.
     pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
-        self.names.values().map(|&at| {
-            let tenant = self.tenant(at);
+        let all = self.names.values().map(|&at| self.tenant(at));
+        all.filter(|tenant| !self.is_unused(tenant)).map(|tenant| {
             let groups = tenant.groups.values();
             let groups: Vec<_> = groups.map(|at| self.status(at.index())).collect();
             let own = self.group(tenant.own).members as usize;

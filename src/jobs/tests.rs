@@ -85,7 +85,7 @@ impl<K: Ord, J> Jobs<K, J> {
         let room = u64::from(tenant.limit.room(tenant.running));
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
-        assert!(!(tenant.is_as_made() && own.is_idle()));
+        assert!(!self.is_unused(tenant) || tenant.name == Name::default());
         let has_name = |job: &&Job<K, J>| {
             let name = job.rare.as_ref().and_then(|rare| rare.unique.as_ref());
             name.is_some() && job.state != State::Dead
@@ -262,6 +262,23 @@ fn lowering_leaves_a_debt_and_zero_is_a_pause() {
     assert!(jobs.set_limit(group, Limit::AtMost(u32::MAX)).is_err());
 }
 
+/// Where jobs come one at a time, it is not made for each of them.
+#[test]
+fn the_default_tenant_stays_unlisted() {
+    let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
+    let mut slots = Vec::new();
+    for n in 0..3 {
+        add(&mut jobs, n, Place::new(), n);
+        assert_eq!(jobs.tenants().count(), 1);
+        slots.extend(jobs.names.values().copied());
+        let picks = claim(&mut jobs, None, 1, None);
+        jobs.complete(picks[0]).unwrap();
+        assert_eq!(jobs.tenants().count(), 0);
+    }
+    assert_eq!((jobs.names.len(), jobs.groups.len()), (1, 1));
+    assert!(slots == [slots[0]; 3]);
+}
+
 #[test]
 fn names_used_once_leave_nothing() {
     let mut jobs = Jobs::new(Limit::SERIAL, Retry::default());
@@ -271,7 +288,7 @@ fn names_used_once_leave_nothing() {
         1_000_000
     };
     for n in 0..names {
-        let place = Place::new().tenant(n % 1_000).group(n);
+        let place = Place::new().tenant(1 + n % 1_000).group(n);
         add(&mut jobs, n, place, n);
     }
     loop {

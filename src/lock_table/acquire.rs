@@ -11,7 +11,7 @@ use super::owner::Owner;
 use super::wait_table::{OwnerState, WaitTable};
 use crate::modes::Mode;
 use crate::trace;
-use crate::wait::{ClonedWaker, Op, SELDOM, Wait, WakeBatch, back_off, look_twice, sealed};
+use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_again, look_twice, sealed};
 
 /// The wait of [`Owner::lock`] and [`Owner::lock_many`].
 pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
@@ -259,7 +259,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
                 return Poll::Ready(result);
             }
             // It most likely has to wait.
-            return self.acquire(&mut ClonedWaker::of(cx).0);
+            return look_again(cx, |_, waker| Some(self.acquire(waker)));
         }
         look_twice(cx, |_, waker| {
             let needs_none = waker.is_some();

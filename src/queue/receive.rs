@@ -1,12 +1,12 @@
 //! Receives: the next turn of whichever group comes first.
 
 use std::mem::ManuallyDrop;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use crate::group::STARTED;
 use crate::shown::shows;
 use crate::sync::Arc;
-use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_twice, sealed};
+use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_again, look_twice, sealed};
 
 use super::refuse::{NoMore, NoTurn};
 use super::shared::Shared;
@@ -37,7 +37,7 @@ impl<T> Queue<T> {
             n: 1,
             ticket: None,
             claim: |shared, _| Turn::claim(shared),
-            give: |mut turns| turns.next().expect("one was claimed"),
+            give: |turns| turns.next().expect("one was claimed"),
         })
     }
 
@@ -70,7 +70,7 @@ impl<T> Queue<T> {
             n,
             ticket: None,
             claim: Turns::claim,
-            give: |turns| turns,
+            give: |turns| std::mem::replace(turns, Turns::none(turns.shared)),
         })
     }
 
@@ -182,7 +182,7 @@ pub struct Receiving<'q, T, R> {
     /// Claims what can be claimed at once.
     claim: fn(&'q Arc<Shared<T>>, usize) -> Option<R>,
     /// What the turns are returned as.
-    give: fn(Turns<'q, T>) -> R,
+    give: fn(&mut Turns<'q, T>) -> R,
 }
 
 shows!([T, R] Receiving<'_, T, R>, |receiving| most: receiving.n);
@@ -216,7 +216,8 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.ticket.is_none() {
+        let is_first = self.ticket.is_none();
+        if is_first {
             if let Some(claimed) = self.claim() {
                 return Poll::Ready(Ok(claimed));
             }
@@ -225,7 +226,7 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
         let (shared, ticket) = (self.shared, &mut self.ticket);
         let mut turns = Turns::none(shared);
         let places = self.n.min(MOST);
-        let found = look_twice(cx, |current, cloned| {
+        let look = |current: &Waker, cloned: &mut Option<Waker>| {
             shared.with_state(|state| {
                 turns.end = state.claim_all(&shared.submissions, &mut turns.claimed[..places]);
                 prefetch(&turns.claimed[..turns.end]);
@@ -239,8 +240,12 @@ impl<'q, T, R> Op for Receiving<'q, T, R> {
                 let stands = state.receives.enqueue((), ticket, current, cloned);
                 stands.then_some(Poll::Pending)
             })
-        });
-        found.map(|found| found.map(|()| (self.give)(turns)))
+        };
+        let found = match is_first {
+            true => look_again(cx, look),
+            false => look_twice(cx, look),
+        };
+        found.map(|found| found.map(|()| (self.give)(&mut turns)))
     }
 
     fn cancel(&mut self) {

@@ -10,6 +10,7 @@ mod jobs;
 mod locks;
 mod queue;
 mod tasks;
+mod waits;
 
 /// A path and its name.
 type Path = (&'static str, fn(rounds: usize) -> usize);
@@ -18,7 +19,14 @@ type Path = (&'static str, fn(rounds: usize) -> usize);
 const GROUPS: usize = 64;
 
 fn main() {
-    let paths = [queue::PATHS, jobs::PATHS, locks::PATHS, tasks::PATHS].concat();
+    let paths = [
+        queue::PATHS,
+        jobs::PATHS,
+        locks::PATHS,
+        waits::PATHS,
+        tasks::PATHS,
+    ]
+    .concat();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let path = args
         .first()
