@@ -32,14 +32,23 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// A ticker begins. Returns the origin of its times: the earliest of all tickers so far, since
-    /// with a later one time would stand still.
+    /// A ticker begins. Times count from the earliest origin of all tickers so far, since with a
+    /// later one time would stand still.
     #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn begin(&mut self, origin: Instant) -> Instant {
-        let origin = self.origin.map_or(origin, |first| first.min(origin));
-        self.origin = Some(origin);
+    pub(crate) fn begin(&mut self, origin: Instant, wakes: &mut WakeBatch) {
+        let earlier = self.origin.is_none_or(|first| origin < first);
+        if earlier {
+            self.origin = Some(origin);
+            // The other tickers sleep by a later origin.
+            while self.waiters.notify_next(wakes).is_some() {}
+        }
         self.tickers += 1;
-        origin
+    }
+
+    /// The origin of the tickers' times.
+    #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
+    pub(crate) fn origin(&self) -> Option<Instant> {
+        self.origin
     }
 
     /// A ticker has ended.

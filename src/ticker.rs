@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use crate::due::NextDue;
 use crate::semaphore::{Acquire, Semaphore};
 use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
-use crate::wait::{Op, Wait, drop_quietly, sealed};
+use crate::wait::{Op, Wait, WakeBatch, drop_quietly, sealed};
 
 pub use crate::due::Timed;
 
@@ -118,11 +118,13 @@ async fn keep<S: Future>(
     kept: Kept<impl Timed>,
     mut sleep: impl FnMut(Duration) -> S,
 ) -> std::convert::Infallible {
-    let Kept { timed, origin } = &kept;
+    let timed = &kept.timed;
     loop {
+        let origin = kept.origin();
         let due = timed.advance(origin.elapsed());
         let mut earlier = timed.next_due(due);
         let Some(due) = due else {
+            // The wait for a first date reads the origin anew.
             earlier.await;
             continue;
         };
@@ -130,7 +132,7 @@ async fn keep<S: Future>(
         let mut sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
         std::future::poll_fn(|cx| {
             let woken = Pin::new(&mut earlier).poll(cx).is_ready();
-            match woken || sleeps.as_mut().poll(cx).is_ready() {
+            match woken || kept.origin() != origin || sleeps.as_mut().poll(cx).is_ready() {
                 true => Poll::Ready(()),
                 false => Poll::Pending,
             }
@@ -139,16 +141,25 @@ async fn keep<S: Future>(
     }
 }
 
-/// The thing whose time is kept as long as this lives, and the origin of its times.
+/// The thing whose time is kept as long as this lives.
 struct Kept<T: Timed> {
     timed: T,
-    origin: Instant,
 }
 
 impl<T: Timed> Kept<T> {
-    fn begin(timed: T, mut origin: Instant) -> Self {
-        timed.with_dates(&mut |_, dates| origin = dates.begin(origin));
-        Self { timed, origin }
+    fn begin(timed: T, origin: Instant) -> Self {
+        // Fired under no lock.
+        let mut wakes = WakeBatch::new();
+        timed.with_dates(&mut |_, dates| dates.begin(origin, &mut wakes));
+        Self { timed }
+    }
+
+    /// The origin of its times now: another ticker may have begun with an earlier one.
+    fn origin(&self) -> Instant {
+        let mut origin = None;
+        self.timed
+            .with_dates(&mut |_, dates| origin = dates.origin());
+        origin.expect("a ticker has begun")
     }
 }
 
@@ -158,12 +169,15 @@ impl<T: Timed> Drop for Kept<T> {
     }
 }
 
-fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
+fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
     loop {
+        let (timed, origin) = (&kept.timed, kept.origin());
         let due = timed.advance(origin.elapsed());
         let wait = Wait::new(OrStopped {
             stopped: Wait::new(Semaphore::request(stop, 1)),
             earlier: timed.next_due(due),
+            kept,
+            origin,
         });
         let stopped = match due.map(|due| origin.checked_add(due)) {
             Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
@@ -179,6 +193,9 @@ fn keep_until(stop: &Semaphore, Kept { timed, origin }: &Kept<impl Timed>) {
 struct OrStopped<'a, T: Timed> {
     stopped: Wait<Acquire<&'a Semaphore>>,
     earlier: Wait<NextDue<'a, T>>,
+    kept: &'a Kept<T>,
+    /// By which it sleeps.
+    origin: Instant,
 }
 
 impl<T: Timed> sealed::Sealed for OrStopped<'_, T> {}
@@ -188,7 +205,8 @@ impl<T: Timed> Op for OrStopped<'_, T> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let stopped = Pin::new(&mut self.stopped).poll(cx).is_ready();
-        match stopped || Pin::new(&mut self.earlier).poll(cx).is_ready() {
+        let woken = stopped || Pin::new(&mut self.earlier).poll(cx).is_ready();
+        match woken || self.kept.origin() != self.origin {
             true => Poll::Ready(stopped),
             false => Poll::Pending,
         }

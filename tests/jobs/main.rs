@@ -18,6 +18,7 @@ mod room;
 mod status;
 mod threads;
 mod ticker;
+mod tickers;
 mod unique;
 
 use std::time::Duration;

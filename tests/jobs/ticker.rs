@@ -40,32 +40,6 @@ fn a_retry_of_a_queue_comes_by_itself() {
     });
 }
 
-/// The first ticker began ten seconds ago. For one that counts from now, time would stand still for
-/// as long.
-#[test]
-fn a_later_origin_does_not_stop_the_time() {
-    let queue = Queue::builder().back_off(SOON, SOON).build().unwrap();
-    let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    lane.conversation().unwrap().send("created").unwrap();
-    let mut cx = Context::from_waker(Waker::noop());
-    let mut sleeps = Duration::ZERO;
-    let now = Instant::now();
-    let before = now.checked_sub(Duration::from_secs(10)).unwrap();
-    for origin in [before, now] {
-        let sleep = |length| {
-            sleeps = length;
-            std::future::pending::<()>()
-        };
-        let mut kept = pin!(keep_time(&queue, origin, sleep));
-        assert!(kept.as_mut().poll(&mut cx).is_pending());
-        // The first delivery fails meanwhile.
-        if let Ok(mut turn) = queue.try_receive() {
-            drop(turn.next());
-        }
-    }
-    assert!(sleeps <= SOON, "it sleeps for {sleeps:?}");
-}
-
 #[test]
 fn an_earlier_date_wakes_a_ticker_that_sleeps() {
     finishes(|| {

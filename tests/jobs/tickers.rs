@@ -1,0 +1,89 @@
+//! Several tickers of one thing: times count from the earliest of their origins.
+
+use std::cell::RefCell;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use conversant::job_queue::{JobQueue, Place};
+use conversant::limit::Limit;
+use conversant::queue::Queue;
+use conversant::ticker::{Ticker, keep_time};
+
+use crate::finishes::finishes;
+
+const SOON: Duration = Duration::from_millis(2);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The first ticker began ten seconds ago. For one that counts from now, time would stand still for
+/// as long.
+#[test]
+fn a_later_origin_does_not_stop_the_time() {
+    let queue = Queue::builder().back_off(SOON, SOON).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    lane.conversation().unwrap().send("created").unwrap();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut sleeps = Duration::ZERO;
+    let now = Instant::now();
+    let before = now.checked_sub(Duration::from_secs(10)).unwrap();
+    for origin in [before, now] {
+        let sleep = |length| {
+            sleeps = length;
+            std::future::pending::<()>()
+        };
+        let mut kept = pin!(keep_time(&queue, origin, sleep));
+        assert!(kept.as_mut().poll(&mut cx).is_pending());
+        // The first delivery fails meanwhile.
+        if let Ok(mut turn) = queue.try_receive() {
+            drop(turn.next());
+        }
+    }
+    assert!(sleeps <= SOON, "it sleeps for {sleeps:?}");
+}
+
+/// It begins and ends beside one that sleeps, and that one keeps the time of both.
+#[test]
+fn an_earlier_origin_counts_for_one_that_runs() {
+    finishes(|| {
+        let jobs = JobQueue::builder().lease(SOON).build().unwrap();
+        let now = Instant::now();
+        let _ticker = Ticker::spawn(jobs.clone(), now).unwrap();
+        // By its origin the ticker sleeps for two hours.
+        jobs.push(1, "in an hour", Place::new().due(2 * HOUR))
+            .unwrap();
+        let earlier = now.checked_sub(2 * HOUR).unwrap();
+        drop(Ticker::spawn(jobs.clone(), earlier).unwrap());
+        let claim = jobs.claim_one().wait().unwrap();
+        while claim.holds() {
+            std::thread::yield_now();
+        }
+    });
+}
+
+/// The same for a future, which learns of it when it is polled.
+#[test]
+fn an_earlier_origin_counts_for_a_future_that_sleeps() {
+    let jobs = JobQueue::<u32, &str>::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let sleeps = RefCell::new(Vec::new());
+    let now = Instant::now();
+    let sleep = |length| {
+        sleeps.borrow_mut().push(length);
+        std::future::pending::<()>()
+    };
+    jobs.push(1, "in two hours", Place::new().due(2 * HOUR))
+        .unwrap();
+    let mut kept = pin!(keep_time(&jobs, now, sleep));
+    assert!(kept.as_mut().poll(&mut cx).is_pending());
+    {
+        let mut earlier = pin!(keep_time(
+            &jobs,
+            now - HOUR,
+            |_| std::future::pending::<()>()
+        ));
+        assert!(earlier.as_mut().poll(&mut cx).is_pending());
+    }
+    assert!(kept.as_mut().poll(&mut cx).is_pending());
+    let sleeps = sleeps.borrow();
+    assert!(sleeps[0] > HOUR && sleeps[1] <= HOUR, "{sleeps:?}");
+}
