@@ -177,8 +177,8 @@ impl<K: Ord, J> State<K, J> {
         self.jobs.push((entering, queue), replaces, admit)
     }
 
-    /// All or none: if one job is refused or a comparison panics, the jobs that are in already are
-    /// taken out again, and their room is put back.
+    /// All or none: if one job is refused, there is no room for all, or a comparison panics, the
+    /// jobs that are in already are taken out again.
     fn enter_all(
         &mut self,
         entering: &mut [Entering<K, Stored<J>>],
@@ -186,20 +186,19 @@ impl<K: Ord, J> State<K, J> {
         room: &mut Room<'_>,
     ) -> Result<Vec<JobId>, PushReason> {
         self.open()?;
-        room.take(entering.len())?;
         let ids = Vec::with_capacity(entering.len());
         let mut all = AllOrNone {
             state: self,
             ids,
             entering,
-            room,
             done: false,
         };
         for entering in &mut *all.entering {
-            let entered = all.state.enter(entering, queue, all.room, false);
+            let entered = all.state.jobs.push((entering, queue), false, || Ok(()));
             let (key, _) = entered.map_err(|why| beside(&all.ids, why))?;
             all.ids.push(JobId { queue, key });
         }
+        room.take(all.ids.len())?;
         all.done = true;
         Ok(std::mem::take(&mut all.ids))
     }
@@ -214,15 +213,14 @@ fn beside(batch: &[JobId], why: PushReason) -> PushReason {
 }
 
 /// Takes the jobs of a batch out again unless all of them get in.
-struct AllOrNone<'a, 'q, K, J> {
+struct AllOrNone<'a, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<JobId>,
     entering: &'a mut [Entering<K, Stored<J>>],
-    room: &'a mut Room<'q>,
     done: bool,
 }
 
-impl<K, J> Drop for AllOrNone<'_, '_, K, J> {
+impl<K, J> Drop for AllOrNone<'_, K, J> {
     fn drop(&mut self) {
         if self.done {
             return;
@@ -231,6 +229,5 @@ impl<K, J> Drop for AllOrNone<'_, '_, K, J> {
             let taken = self.state.jobs.unpush(id.key);
             entering.0 = Some((taken.key, taken.job));
         }
-        self.room.put_back();
     }
 }

@@ -29,6 +29,20 @@ fn refused(queue: &Queue) -> PushReason {
     error.reason
 }
 
+/// A caller that waits for room would wait for nothing.
+#[test]
+fn a_batch_is_refused_for_its_names_before_its_room() {
+    let queue = Queue::builder().capacity(2).build().unwrap();
+    let named = || Place::new().unique("a");
+    let there = queue.push(1, 1, named()).unwrap();
+    let batch = [(2, 2, Place::new()), (3, 3, named())];
+    let refused = queue.push_all(batch).unwrap_err();
+    let content = vec![(2, 2), (3, 3)];
+    let reason = PushReason::Duplicate(there);
+    assert_eq!(refused, PushError { content, reason });
+    assert_eq!(queue.available_permits(), Some(1));
+}
+
 #[test]
 fn a_full_queue_refuses_until_a_job_is_gone() {
     let (queue, ids) = full(4);
