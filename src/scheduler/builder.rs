@@ -50,7 +50,9 @@ impl Builder {
         Self { workers, ..self }
     }
 
-    /// How long a worker thread of the scheduler rests before it leaves; 30 s by default.
+    /// How long a worker thread of the scheduler rests before it leaves; 30 s by default. A worker
+    /// that began to rest until the date of a delayed task stays until that date, even if the task
+    /// is cancelled.
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }
     }

@@ -12,7 +12,7 @@ use crate::wait::Waiters;
 use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::summary::Summary;
-use super::task_state::{Body, Location};
+use super::task_state::{Body, Location, Phase, Waiting};
 
 impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
@@ -107,7 +107,9 @@ impl<J: Body> Core<J> {
         c.release();
         let lane = c.lane;
         if self.backlog.lane(lane).cap == Limit::AtMost(0) {
-            self.cancel_unbegun(Some(caller), now);
+            for at in self.find_waiting(Some(caller), |task, _| !self.has_begun(task)) {
+                self.cancel(at, now);
+            }
         }
         self.reap_caller(caller);
     }
@@ -119,14 +121,16 @@ impl<J: Body> Core<J> {
         self.start_failures += 1;
         self.start_error = Some(String::from("the worker was dropped unrun"));
         if self.dropped && !self.has_workers() {
-            self.cancel_unbegun(None, now);
+            // One that awaits calls for a worker when it is woken.
+            for at in self.find_waiting(None, |task, _| !self.awaits(task)) {
+                self.cancel(at, now);
+            }
         }
     }
 
-    fn cancel_unbegun(&mut self, of: Option<Key>, now: Duration) {
-        for at in self.find_waiting(of, |task, _| self.begun_of(task, now).is_none()) {
-            self.cancel(at, now);
-        }
+    fn awaits(&self, task: &Waiting<J>) -> bool {
+        let future = task.future().map(|future| self.future(future));
+        future.is_some_and(|future| matches!(future.phase, Phase::Suspended(_)))
     }
 
     /// The capacities of this caller, or of all.

@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use super::Scheduler;
 use super::core::How;
+use super::current::current;
 
 impl Scheduler {
     /// While the hold lives, no task starts; running tasks go on. When it is dropped, all tasks
@@ -97,7 +98,11 @@ pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
 
 impl<L: Deref<Target = Scheduler>> Drop for ShutdownAtEnd<L> {
     fn drop(&mut self) {
-        // The error is `Stalled`: a task would wait for itself.
+        let shared = &self.scheduler.shared;
+        if current(shared).is_some() {
+            // A task would wait for itself.
+            return shared.close(None, self.how);
+        }
         _ = self.scheduler.shutdown(self.how).wait();
     }
 }

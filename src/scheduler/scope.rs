@@ -32,7 +32,8 @@ use super::task::Task;
 
 impl Caller {
     /// Runs `f`, which may submit tasks that borrow values from outside of it. Then blocks the
-    /// thread until none of these tasks borrows any more: each has ended, or will never run.
+    /// thread until none of these tasks borrows any more: each has run, or will never run. The
+    /// outcome of a task, and its end in a log, may come a moment after that.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Place, Reason, Scheduler};

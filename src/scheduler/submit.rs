@@ -338,7 +338,7 @@ impl Caller {
     }
 
     /// Takes tasks back, from the first of them on, if there was no worker for them and the
-    /// requested one could not be started. Checked before more tasks become due: no worker was
+    /// requested one could not be started; none if one of them has begun. Checked before more tasks become due: no worker was
     /// requested for those yet.
     fn take_stranded(&self, first: TaskId, tasks: usize) -> Option<Vec<Arc<dyn Job>>> {
         let state = self.0.shared.state.lock();
@@ -348,7 +348,9 @@ impl Caller {
         self.0.shared.with_locked(state, false, |state, wakes, _| {
             let these = first..TaskId(first.0 + tasks as u64);
             let core = &mut state.core;
-            let there = core.find_waiting(Some(self.0.key), |task, _| these.contains(&task.id()));
+            let there = core.find_waiting(Some(self.0.key), |task, _| {
+                these.contains(&task.id()) && !core.has_begun(task)
+            });
             if there.len() < tasks {
                 return None;
             }

@@ -187,6 +187,11 @@ impl<J: Body> Core<J> {
         Some((future.tag.holds, future.run(now)?))
     }
 
+    /// Whether it is a future that was polled.
+    pub(super) fn has_begun(&self, task: &Waiting<J>) -> bool {
+        self.begun_of(task, Duration::ZERO).is_some()
+    }
+
     /// When a task was queued.
     pub(super) fn queued_of(&self, task: &Waiting<J>) -> Duration {
         let future = task.future().map(|future| self.future(future).queued);

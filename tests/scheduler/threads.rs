@@ -18,6 +18,7 @@ mod outcomes;
 mod pools;
 mod posted;
 mod prefetch;
+mod refused;
 mod room;
 mod several;
 pub(crate) mod stage;
