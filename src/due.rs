@@ -124,6 +124,7 @@ pub trait Timed: sealed::Sealed {
         Wait::new(NextDue {
             timed: self,
             known,
+            origin: None,
             ticket: None,
         })
     }
@@ -156,7 +157,23 @@ impl<T: Timed + ?Sized> Timed for &T {
 pub struct NextDue<'a, T> {
     timed: &'a T,
     known: Option<Duration>,
+    /// The origin by which a ticker knows that date: with another one it is no longer right.
+    origin: Option<Instant>,
     ticket: Option<Ticket>,
+}
+
+impl<'a, T: Timed> NextDue<'a, T> {
+    /// [`Timed::next_due`] for a ticker. It also ends if there is a date and another ticker has
+    /// begun with an earlier origin.
+    #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
+    pub(crate) fn of_ticker(timed: &'a T, known: Option<Duration>, origin: Instant) -> Wait<Self> {
+        Wait::new(Self {
+            timed,
+            known,
+            origin: Some(origin),
+            ticket: None,
+        })
+    }
 }
 
 impl<T> sealed::Sealed for NextDue<'_, T> {}
@@ -165,13 +182,19 @@ impl<T: Timed> Op for NextDue<'_, T> {
     type Output = Duration;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
-        let Self { timed, known, .. } = *self;
+        let Self {
+            timed,
+            known,
+            origin,
+            ..
+        } = *self;
         let ticket = &mut self.ticket;
         look_twice(cx, |current, cloned| {
             let mut looked = None;
             let mut old = None;
             timed.with_dates(&mut |next, dates| {
-                if let Some(next) = next.filter(|_| is_earlier(next, known)) {
+                let moved = origin.is_some() && origin != dates.origin;
+                if let Some(next) = next.filter(|_| moved || is_earlier(next, known)) {
                     old = dates.waiters.withdraw(ticket);
                     looked = Some(Poll::Ready(next));
                     return;

@@ -122,7 +122,7 @@ async fn keep<S: Future>(
     loop {
         let origin = kept.origin();
         let due = timed.advance(origin.elapsed());
-        let mut earlier = timed.next_due(due);
+        let mut earlier = NextDue::of_ticker(timed, due, origin);
         let Some(due) = due else {
             // The wait for a first date reads the origin anew.
             earlier.await;
@@ -132,7 +132,7 @@ async fn keep<S: Future>(
         let mut sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
         std::future::poll_fn(|cx| {
             let woken = Pin::new(&mut earlier).poll(cx).is_ready();
-            match woken || kept.origin() != origin || sleeps.as_mut().poll(cx).is_ready() {
+            match woken || sleeps.as_mut().poll(cx).is_ready() {
                 true => Poll::Ready(()),
                 false => Poll::Pending,
             }
@@ -175,9 +175,7 @@ fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
         let due = timed.advance(origin.elapsed());
         let wait = Wait::new(OrStopped {
             stopped: Wait::new(Semaphore::request(stop, 1)),
-            earlier: timed.next_due(due),
-            kept,
-            origin,
+            earlier: NextDue::of_ticker(timed, due, origin),
         });
         let stopped = match due.map(|due| origin.checked_add(due)) {
             Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
@@ -193,9 +191,6 @@ fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
 struct OrStopped<'a, T: Timed> {
     stopped: Wait<Acquire<&'a Semaphore>>,
     earlier: Wait<NextDue<'a, T>>,
-    kept: &'a Kept<T>,
-    /// By which it sleeps.
-    origin: Instant,
 }
 
 impl<T: Timed> sealed::Sealed for OrStopped<'_, T> {}
@@ -205,8 +200,7 @@ impl<T: Timed> Op for OrStopped<'_, T> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let stopped = Pin::new(&mut self.stopped).poll(cx).is_ready();
-        let woken = stopped || Pin::new(&mut self.earlier).poll(cx).is_ready();
-        match woken || self.kept.origin() != self.origin {
+        match stopped || Pin::new(&mut self.earlier).poll(cx).is_ready() {
             true => Poll::Ready(stopped),
             false => Poll::Pending,
         }

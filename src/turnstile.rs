@@ -132,8 +132,8 @@ pub(crate) trait Turnstile: Sized {
         back_off(SELDOM, || !self.is_shut(), || self.take_now(claim))
     }
 
-    /// What the word says now about a claim in the queue; `None` if it [is shut](Self::is_shut).
-    fn look(&self, claim: Self::Claim) -> Option<Look>;
+    /// What the word says now about a claim in the queue.
+    fn look(&self, claim: Self::Claim) -> Look;
 
     /// Collects what a thread in the queue was granted. A thread that was only notified watches for
     /// a chance before it polls.
@@ -144,7 +144,7 @@ pub(crate) trait Turnstile: Sized {
         let watches = granted.is_none() && queue.is_notified(ticket);
         drop(queue);
         if watches {
-            watch(|| self.look(claim));
+            watch(|| (!self.is_shut()).then(|| self.look(claim)));
         }
         granted.map(|(_, grant)| grant)
     }

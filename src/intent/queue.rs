@@ -105,9 +105,8 @@ impl Turnstile for IntentLock {
         place.or_else(|| back_off(SELDOM, || !self.is_shut(), || self.take_now(claim)))
     }
 
-    fn look(&self, claim: Claim) -> Option<Look> {
-        let look = || self.word.look(|bits| bits.admits(claim.ask));
-        (!self.is_shut()).then(look)
+    fn look(&self, claim: Claim) -> Look {
+        self.word.look(|bits| bits.admits(claim.ask))
     }
 
     /// The place where a conversion is counted may change even if it is not granted.

@@ -3,14 +3,11 @@
 use crate::jobs::PushReason;
 use crate::queue::{Capacity, Permits};
 
-/// Permits for jobs that are being pushed. They are taken under the queue's lock once nothing else
-/// refuses the jobs. If the jobs are refused after all, the permits are put back under that lock,
-/// so no other push finds them taken.
+/// Permits for jobs that are being pushed, given back on drop. They are taken under the queue's lock
+/// once nothing else refuses the jobs.
 pub(super) struct Room<'q> {
     capacity: &'q Capacity,
     permits: usize,
-    /// Pushes that wait for room must be served.
-    serve: bool,
 }
 
 impl<'q> Room<'q> {
@@ -20,7 +17,6 @@ impl<'q> Room<'q> {
         Self {
             capacity,
             permits: 0,
-            serve: false,
         }
     }
 
@@ -28,8 +24,8 @@ impl<'q> Room<'q> {
     pub(super) fn granted(capacity: &'q Capacity, permits: Permits<'q>) -> Self {
         permits.keep();
         Self {
+            capacity,
             permits: 1,
-            ..Self::of(capacity)
         }
     }
 
@@ -48,12 +44,6 @@ impl<'q> Room<'q> {
     pub(super) fn keep(mut self) {
         self.permits = 0;
     }
-
-    /// Puts the permits back. Runs under the queue's lock, or under none.
-    pub(super) fn put_back(&mut self) {
-        let permits = std::mem::take(&mut self.permits);
-        self.serve |= permits > 0 && self.capacity.put(permits);
-    }
 }
 
 impl Drop for Room<'_> {
@@ -61,10 +51,7 @@ impl Drop for Room<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.permits > 0 {
-            self.put_back();
-        }
-        if self.serve {
-            self.capacity.serve();
+            self.capacity.release(self.permits);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::wait::Waiters;
 use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::summary::Summary;
-use super::task_state::{Body, Location, Phase, Waiting};
+use super::task_state::{Body, Location, Waiting};
 
 impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
@@ -53,9 +53,7 @@ impl<J: Body> Core<J> {
         }
         // Futures that await have their tokens set when they are cancelled.
         self.cancel_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
-        for at in self.find_waiting(of, |_, _| true) {
-            self.cancel(at, now);
-        }
+        self.cancel_those(of, now, |_, _| true);
     }
 
     /// The scheduler itself is gone: forgotten holds end, and calls of `advance` count no more.
@@ -107,9 +105,7 @@ impl<J: Body> Core<J> {
         c.release();
         let lane = c.lane;
         if self.backlog.lane(lane).cap == Limit::AtMost(0) {
-            for at in self.find_waiting(Some(caller), |task, _| !self.has_begun(task)) {
-                self.cancel(at, now);
-            }
+            self.cancel_those(Some(caller), now, |core, task| !core.has_begun(task));
         }
         self.reap_caller(caller);
     }
@@ -122,15 +118,20 @@ impl<J: Body> Core<J> {
         self.start_error = Some(String::from("the worker was dropped unrun"));
         if self.dropped && !self.has_workers() {
             // One that awaits calls for a worker when it is woken.
-            for at in self.find_waiting(None, |task, _| !self.awaits(task)) {
-                self.cancel(at, now);
-            }
+            self.cancel_those(None, now, |core, task| !core.awaits(task));
         }
     }
 
-    fn awaits(&self, task: &Waiting<J>) -> bool {
-        let future = task.future().map(|future| self.future(future));
-        future.is_some_and(|future| matches!(future.phase, Phase::Suspended(_)))
+    /// Cancels the waiting tasks of this caller, or of all, that `is_meant` selects.
+    fn cancel_those(
+        &mut self,
+        of: Option<Key>,
+        now: Duration,
+        is_meant: impl Fn(&Self, &Waiting<J>) -> bool,
+    ) {
+        for at in self.find_waiting(of, |task, _| is_meant(self, task)) {
+            self.cancel(at, now);
+        }
     }
 
     /// The capacities of this caller, or of all.

@@ -338,8 +338,8 @@ impl Caller {
     }
 
     /// Takes tasks back, from the first of them on, if there was no worker for them and the
-    /// requested one could not be started; none if one of them has begun. Checked before more tasks become due: no worker was
-    /// requested for those yet.
+    /// requested one could not be started; none if one of them has begun. Checked before more tasks
+    /// become due: no worker was requested for those yet.
     fn take_stranded(&self, first: TaskId, tasks: usize) -> Option<Vec<Arc<dyn Job>>> {
         let state = self.0.shared.state.lock();
         if !state.core.calls_for_workers() || state.core.has_workers() {

@@ -192,6 +192,12 @@ impl<J: Body> Core<J> {
         self.begun_of(task, Duration::ZERO).is_some()
     }
 
+    /// Whether it is a future that waits to be woken.
+    pub(super) fn awaits(&self, task: &Waiting<J>) -> bool {
+        let future = task.future().map(|future| self.future(future));
+        future.is_some_and(|future| matches!(future.phase, Phase::Suspended(_)))
+    }
+
     /// When a task was queued.
     pub(super) fn queued_of(&self, task: &Waiting<J>) -> Duration {
         let future = task.future().map(|future| self.future(future).queued);

@@ -81,9 +81,8 @@ impl Turnstile for Semaphore {
         self.word.take(claim.count).then_some(())
     }
 
-    fn look(&self, claim: Claim) -> Option<Look> {
-        let look = || self.word.look(|bits| bits.covers(0, claim.count));
-        (!self.is_shut()).then(look)
+    fn look(&self, claim: Claim) -> Look {
+        self.word.look(|bits| bits.covers(0, claim.count))
     }
 
     fn admit(&self, queue: &mut Queue, claim: &mut Claim, waits: bool) -> AdmissionOf<Self> {

@@ -10,7 +10,7 @@ use conversant::intent::IntentLock;
 use conversant::job_queue::{JobQueue, Place};
 use conversant::limit::Limit;
 use conversant::modes::Mode;
-use conversant::queue::Queue;
+use conversant::queue::{Conversation, Queue};
 use conversant::semaphore::Semaphore;
 
 use super::Path;
@@ -42,11 +42,15 @@ fn ready<F: Future + Unpin>(mut wait: F) -> F::Output {
     }
 }
 
+fn conversation(queue: &Queue<usize>) -> Conversation<usize> {
+    let lane = queue.lane(1, Limit::Unlimited).expect("open");
+    lane.conversation().expect("open")
+}
+
 /// So many receives wait; each message wakes the first, which then waits again behind the others.
 fn receive(rounds: usize, waiting: usize) -> usize {
     let queue = Queue::new();
-    let lane = queue.lane(1, Limit::Unlimited).expect("open");
-    let conversation = lane.conversation().expect("open");
+    let conversation = conversation(&queue);
     let mut receives: VecDeque<_> = (0..waiting).map(|_| waits(queue.receive())).collect();
     for round in 0..rounds {
         conversation.send(black_box(round)).expect("open");
@@ -60,8 +64,7 @@ fn receive(rounds: usize, waiting: usize) -> usize {
 
 fn by_name(rounds: usize) -> usize {
     let queue = Queue::new();
-    let lane = queue.lane(1, Limit::Unlimited).expect("open");
-    let conversation = lane.conversation().expect("open");
+    let conversation = conversation(&queue);
     for round in 0..rounds {
         let receive = waits(queue.receive_from(conversation.group()));
         conversation.send(black_box(round)).expect("open");
@@ -74,8 +77,7 @@ fn by_name(rounds: usize) -> usize {
 /// A send waits until the message before it is done.
 fn room(rounds: usize) -> usize {
     let queue = Queue::builder().capacity(1).build().expect("in range");
-    let lane = queue.lane(1, Limit::Unlimited).expect("open");
-    let conversation = lane.conversation().expect("open");
+    let conversation = conversation(&queue);
     conversation.send(0).expect("there is room");
     for round in 0..rounds {
         let send = waits(conversation.send_wait(black_box(round)));

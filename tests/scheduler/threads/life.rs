@@ -1,10 +1,6 @@
 //! The scheduler's own life: what it refuses, how it shuts down, a hold.
 
-use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +10,7 @@ use conversant::scheduler::{
     Caller, CallerOptions, How, Place, Reason, Record, Scheduler, ShutdownAtEnd, Verdict, Why,
 };
 
+use crate::threads::doors::{at_the_door, gave};
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler, until};
 
 #[test]
@@ -173,32 +170,15 @@ fn such_a_guard_does_not_wait_within_a_task() {
     finishes(|| {
         let scheduler = Arc::new(scheduler(2));
         let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
-        let (begins, began) = channel();
-        let (open, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
-        let (door, waker) = (Arc::clone(&open), Arc::clone(&opened));
-        let awaits = poll_fn(move |cx| {
-            if door.load(SeqCst) {
-                return Poll::Ready(Ok::<_, ()>(()));
-            }
-            *waker.lock().unwrap() = Some(cx.waker().clone());
-            _ = begins.send(());
-            Poll::Pending
-        });
-        let mut awaits = caller.spawn(awaits).map_err(|e| e.reason).unwrap();
-        began.recv().unwrap();
+        let (door, mut awaits) = at_the_door(&scheduler, &caller, Place::new(), 1);
         let owner = Arc::clone(&scheduler);
         let ends = caller.exec(move || {
             drop(Scheduler::shutdown_at_end_owned(owner, How::Drain));
-            open.store(true, SeqCst);
-            let waker: Option<Waker> = opened.lock().unwrap().take();
-            waker.into_iter().for_each(Waker::wake);
+            door.open();
             Ok::<_, ()>(())
         });
         ends.unwrap().detach();
-        assert!(matches!(
-            awaits.outcome().wait().unwrap().verdict,
-            Verdict::Ok(())
-        ));
+        assert_eq!(gave(&mut awaits), 1);
         assert!(caller.exec(|| Ok::<_, ()>(())).is_err());
     });
 }
