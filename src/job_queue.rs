@@ -21,8 +21,8 @@
 //! let names: Vec<&str> = claims.iter().map(|claim| claim.as_str()).collect();
 //! assert_eq!(names, ["job 1", "job 2", "job 4"]);
 //!
-//! // A job that is not completed goes back to its place.
-//! drop(claims.pop());
+//! // A job that is given back, or fails, goes back to its place.
+//! claims.pop().unwrap().give_back()?;
 //! claims.remove(0).complete()?;
 //! let again = queue.claim(10).wait()?;
 //! assert_eq!((again[0].as_str(), again[1].as_str()), ("job 3", "job 4"));
@@ -59,9 +59,10 @@
 //! - Tenants take turns by weighted round robin over jobs. Let W be the sum of the weights of the
 //!   tenants that have jobs to run. Then w of every W claimed jobs are of such a tenant with weight
 //!   w.
-//! - Each job is completed exactly once, or taken out, or stays. A claim that is
-//!   not completed gives its job back, to the place of its key.
-//! - When a lease runs out, the job goes back. From then on, each change that its claim tries gives
+//! - Each job is completed exactly once, or taken out, or stays. A job that is given back, or
+//!   fails, goes back to the place of its key; after its last [attempt](Builder::attempts) a job
+//!   that fails is dead.
+//! - When a lease runs out, the job fails. From then on, each change that its claim tries gives
 //!   the error [`Expired`] and changes nothing.
 //! - Claims [of one tenant or group](Part::claim) obey the same limits and the same order, and do
 //!   not count as the tenant's turn.
@@ -272,7 +273,7 @@ impl<K, J> JobQueue<K, J> {
     /// How many more jobs the queue has room for now, if it has a capacity. The number may be stale
     /// when it is returned.
     #[must_use]
-    pub fn available_permits(&self) -> Option<i64> {
+    pub fn room(&self) -> Option<i64> {
         self.shared().capacity.available()
     }
 
@@ -300,7 +301,8 @@ impl<K, J> JobQueue<K, J> {
     }
 
     /// Closes the queue and takes out all jobs that wait, in the order in which they were pushed.
-    /// Claimed jobs stay claimed, and wait again if they are given back. Dead jobs stay.
+    /// Claimed jobs stay claimed; if one is given back or fails, it waits again and can be claimed,
+    /// up to its last attempt. Dead jobs stay. To stop by a deadline, stop the agents first.
     ///
     /// Cost: O(n log n) under the lock.
     ///

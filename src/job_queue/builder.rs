@@ -52,8 +52,9 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// Sets the delay after a failure: `first` after the first attempt, doubled by each further
-    /// attempt, and at most `most`; no delay by default. A [`Ticker`](crate::ticker::Ticker) keeps
-    /// the time, or you call [`advance`](JobQueue::advance). Other jobs of the group do not wait.
+    /// attempt, and at most `most`; no delay by default. **Something must keep the time, or no delay
+    /// ends**: a [`Ticker`](crate::ticker::Ticker), or your calls of [`advance`](JobQueue::advance).
+    /// Other jobs of the group do not wait.
     /// It works as a queue's [`back_off`](crate::queue::Builder::back_off), but for each job alone.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
@@ -62,8 +63,8 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// How long a claim holds unless it is extended; for ever by default. With a
     /// [`Ticker`](crate::ticker::Ticker) the lease counts from the claim, otherwise from the latest
-    /// time that was passed to [`advance`](JobQueue::advance). If nothing keeps the time, no lease
-    /// runs out.
+    /// time that was passed to [`advance`](JobQueue::advance). **If nothing keeps the time, no lease
+    /// runs out.**
     pub fn lease(mut self, lease: Duration) -> Self
     where
         J: Clone,
@@ -82,7 +83,7 @@ impl<K: Ord, J> Builder<K, J> {
     }
 
     /// Calls this when a claim is dropped outside of a panic, neither completed nor given back.
-    /// Most often a `complete` was forgotten: log it, or panic in a test. The job has gone back by
+    /// Most often a `complete` was forgotten: log it, or panic in a test. The job has failed by
     /// then, and no lock is held. [`Counts::dropped`](super::Counts::dropped) counts such drops in
     /// any case.
     pub fn on_dropped(mut self, callback: impl Fn(JobId) + Send + Sync + 'static) -> Self {

@@ -17,18 +17,20 @@ use crate::jobs::JobId;
 /// A claimed job, with one unit of its group's, its tenant's and the queue's limit.
 ///
 /// The job is done when [`complete`](Self::complete) is called, and only then. A claim that is
-/// dropped gives its job back to the place of its key, and one more attempt is counted.
+/// dropped [fails](Self::fail) its job, so a handler may leave by `?`, by a panic, or by the abort
+/// of its task. To give a job back that has not failed, call [`give_back`](Self::give_back).
 /// [`Counts::dropped`](super::Counts::dropped) and
-/// [`Builder::on_dropped`](super::Builder::on_dropped) report such drops, and so show a forgotten
-/// `complete`. A claim that a panic drops [fails](Self::fail) its job. A claim that is forgotten
-/// itself (`mem::forget`) keeps its job unless it has a lease. A claim may outlive the queue, and
-/// its lease. When the lease has run out, the job has gone back: methods that return a `Result`
-/// then give the error [`Expired`] and change nothing. The job itself stays readable.
+/// [`Builder::on_dropped`](super::Builder::on_dropped) report drops outside of a panic, and so show
+/// a forgotten `complete`.
+///
+/// A claim may outlive the queue, and its lease. A lease that runs out fails the job: from then on,
+/// methods that return a `Result` give the error [`Expired`] and change nothing. The job itself
+/// stays readable. A claim that is forgotten (`mem::forget`) keeps its job unless it has a lease.
 ///
 /// Every method that reads or changes the queue takes the queue's lock once.
 ///
 /// A claim borrows its queue, or owns it: see [`into_owned`](Self::into_owned).
-#[must_use = "dropping a claim gives its job back"]
+#[must_use = "dropping a claim fails its job"]
 pub struct Claim<'q, K, J> {
     shared: Owner<'q, K, J>,
     pick: Pick,
@@ -206,8 +208,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         dead
     }
 
-    /// Gives the job back to the place of its key, and counts one more attempt. A drop outside of a
-    /// panic does the same, but returns no result and counts as [dropped](super::Counts::dropped).
+    /// Gives the job back to the place of its key, and counts one more attempt. The job has not
+    /// failed: there is no back-off, and it does not become dead.
     ///
     /// # Errors
     ///
@@ -216,8 +218,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Ready).map(drop)
     }
 
-    /// As [`give_back`](Self::give_back), but the job is not due before this time. The time is by
-    /// the embedder's clock. Until then the job is absent.
+    /// As [`give_back`](Self::give_back), but the job is not due before this date. A date, not a
+    /// length: [`now()`](super::JobQueue::now)` + length`. Until then the job is absent.
     ///
     /// # Errors
     ///
@@ -226,8 +228,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::At(due)).map(drop)
     }
 
-    /// As [`give_back_at`](Self::give_back_at), but no attempt is counted. For a job that finds
-    /// that it cannot run yet.
+    /// As [`give_back_at`](Self::give_back_at), with a date too, but no attempt is counted. For a
+    /// job that finds that it cannot run yet.
     ///
     /// # Errors
     ///
@@ -240,7 +242,7 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// this was the last of its [attempts](super::Builder::attempts), however the earlier ones
     /// ended. Otherwise it is due after the [back-off](super::Builder::back_off).
     ///
-    /// A lease that runs out fails the job too, and so does a panic that drops the claim.
+    /// A lease that runs out fails the job too, and so does a drop of the claim.
     ///
     /// # Errors
     ///
@@ -249,7 +251,8 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::Failed)
     }
 
-    /// As [`fail`](Self::fail), but the back-off is not used: the job is not due before this time.
+    /// As [`fail`](Self::fail), but the back-off is not used: the job is not due before this date,
+    /// [`now()`](super::JobQueue::now)` + length`.
     ///
     /// # Errors
     ///
@@ -267,20 +270,21 @@ impl<'q, K, J> Claim<'q, K, J> {
         self.end(Unclaim::FailedForGood).map(drop)
     }
 
-    /// Sets when the lease ends, by the embedder's clock; a claim without a lease gets one. If that
-    /// time has passed, the next [`advance`](super::JobQueue::advance) ends the lease.
+    /// Sets the date at which the lease ends; a claim without a lease gets one. A date, not a
+    /// length: [`now()`](super::JobQueue::now)` + length`. If that date has passed, the next
+    /// [`advance`](super::JobQueue::advance) ends the lease.
     ///
     /// ```
     /// # use std::time::{Duration, Instant};
     /// # use conversant::job_queue::Place;
     /// # use conversant::prelude::*;
-    /// let (origin, lease) = (Instant::now(), Duration::from_secs(30));
+    /// let lease = Duration::from_secs(30);
     /// let jobs = JobQueue::builder().lease(lease).build()?;
-    /// let _ticker = Ticker::spawn(jobs.clone(), origin)?;
+    /// let _ticker = Ticker::spawn(jobs.clone(), Instant::now())?;
     /// jobs.push(1, "a long job", Place::new())?;
     /// let mut claim = jobs.claim_one().wait()?;
     /// // Now and then, while it works:
-    /// claim.extend(origin.elapsed() + lease)?;
+    /// claim.extend(jobs.now() + lease)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -305,13 +309,9 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// Ends a claim that is dropped and was not ended before.
     #[cold]
     fn dropped(&mut self) {
-        let how = match panicking() {
-            true => Unclaim::Failed,
-            false => Unclaim::Ready,
-        };
-        // A claim whose lease has run out has nothing to give back.
-        let ended = self.end(how);
-        if ended.is_ok() && how == Unclaim::Ready {
+        // A claim whose lease has run out has nothing to fail.
+        let ended = self.end(Unclaim::Failed);
+        if ended.is_ok() && !panicking() {
             self.shared.report_dropped(self.pick.id);
         }
     }

@@ -49,9 +49,8 @@ impl<K, J> JobQueue<K, J> {
             .with_state(|state| state.jobs.set_weight(tenant, weight))
     }
 
-    /// Sets the time by the embedder's clock, from an origin of its choice. Jobs that are due may
-    /// run, and claims whose lease has run out give their jobs back. A time before the last one
-    /// changes nothing.
+    /// Tells the queue the time: how long ago the origin of your choice was. Jobs that are due may
+    /// run, and jobs whose lease has run out fail. A time before the last one changes nothing.
     ///
     /// Returns when there will be something to do next. A [`Ticker`](crate::ticker::Ticker) makes
     /// these calls by itself.
@@ -87,6 +86,26 @@ impl<K, J> JobQueue<K, J> {
         next
     }
 
+    /// The date of now: all dates of this queue count from the same origin. With a
+    /// [`Ticker`](crate::ticker::Ticker) it is the time since the ticker's origin, otherwise what
+    /// [`advance`](Self::advance) was told last.
+    ///
+    /// ```
+    /// # use std::time::{Duration, Instant};
+    /// # use conversant::job_queue::Place;
+    /// # use conversant::prelude::*;
+    /// let jobs = JobQueue::new();
+    /// let _ticker = Ticker::spawn(jobs.clone(), Instant::now())?;
+    /// let in_a_minute = jobs.now() + Duration::from_secs(60);
+    /// jobs.push(1, "report", Place::new().due(in_a_minute))?;
+    /// assert!(jobs.try_claim_one().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.shared().with_state(|state| state.jobs.now())
+    }
+
     /// A clone of the job of this name, made without the lock. `None` if it is gone, or if
     /// a claim without a lease has it.
     #[must_use]
@@ -115,8 +134,8 @@ impl<K, J> JobQueue<K, J> {
         self.with_job(id, Jobs::remove).map(taken)
     }
 
-    /// Changes when a waiting job is due, by the embedder's clock; if that time has passed, the job
-    /// is due now. It keeps the place of its key, and its attempts.
+    /// Changes the date at which a waiting job is due, [`now()`](Self::now)` + length`; if that
+    /// date has passed, the job is due now. It keeps the place of its key, and its attempts.
     ///
     /// # Errors
     ///

@@ -158,7 +158,7 @@ fn a_completion_wakes_a_push() {
         queue.push_wait(2, 2, Place::new()).wait().unwrap();
         assert_eq!(claim_one(&queue), Ok(2));
         agent.join().unwrap();
-        assert_eq!(queue.available_permits(), Some(1));
+        assert_eq!(queue.room(), Some(1));
     });
 }
 

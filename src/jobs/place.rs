@@ -78,9 +78,9 @@ impl Place {
         }
     }
 
-    /// Sets the time before which the job may not run, by the embedder's clock: with a
-    /// [`Ticker`](crate::ticker::Ticker), `origin.elapsed() + delay` is that long from now. Until
-    /// then the job blocks neither its group nor anything else.
+    /// Sets the date before which the job may not run. A date, not a length:
+    /// [`now()`](crate::job_queue::JobQueue::now)` + length`. Until then the job blocks neither its
+    /// group nor anything else.
     pub fn due(mut self, due: Duration) -> Self {
         self.rare.get_or_insert_default().due = Some(due);
         self

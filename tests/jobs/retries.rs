@@ -35,7 +35,7 @@ fn the_back_off_doubles_and_holds_that_job_only() {
     let again = first(&queue);
     assert_eq!((*again, again.attempt()), ("fails", 5));
     drop(again);
-    assert_eq!(queue.why(id), Some(Why::Ready), "a drop is no failure");
+    assert_eq!(queue.why(id), Some(Why::Due(now + at(7))), "a drop fails");
 }
 
 #[test]

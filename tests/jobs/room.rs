@@ -40,7 +40,7 @@ fn a_batch_is_refused_for_its_names_before_its_room() {
     let content = vec![(2, 2), (3, 3)];
     let reason = PushReason::Duplicate(there);
     assert_eq!(refused, PushError { content, reason });
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
         "claimed or dead it is here"
     );
     let left = || {
-        let left = queue.available_permits().unwrap();
+        let left = queue.room().unwrap();
         assert_eq!(queue.push(9, 9, Place::new()).is_ok(), left == 1);
         left
     };
@@ -67,7 +67,7 @@ fn a_full_queue_refuses_until_a_job_is_gone() {
     assert_eq!(queue.remove_all([ids[2], ids[1]]).len(), 1);
     assert_eq!((left(), left()), (1, 0));
     assert_eq!(queue.drain(&Scope::Queue).len(), 4);
-    assert_eq!(queue.available_permits(), Some(4));
+    assert_eq!(queue.room(), Some(4));
 }
 
 /// Like a limit of 0, a pause.
@@ -100,8 +100,8 @@ fn of_many_each_is_completed_in_its_own_queue() {
     let keys = done.into_iter().map(|done| Ok(done?.key));
     let expected = [Err(Expired), Ok(0), Ok(1), Ok(2), Ok(0), Ok(1)];
     assert!(keys.eq(expected));
-    assert_eq!(one.available_permits(), Some(3));
-    assert_eq!(other.available_permits(), Some(2));
+    assert_eq!(one.room(), Some(3));
+    assert_eq!(other.room(), Some(2));
     assert_eq!(one.counts().dropped + other.counts().dropped, 0);
     let Poll::Ready(Ok(last)) = waits.as_mut().poll(&mut cx) else {
         panic!("it was not given the last");
@@ -123,7 +123,7 @@ fn of_many_all_have_room_or_none() {
     let twice = [1, 2].map(|n| (n, n, Place::new().unique("one")));
     queue.try_claim(1).remove(0).complete().unwrap();
     assert_eq!(queue.push_all(twice).unwrap_err().content, [(1, 1), (2, 2)]);
-    assert_eq!(queue.available_permits(), Some(2));
+    assert_eq!(queue.room(), Some(2));
     assert_eq!(many(2).unwrap().len(), 2);
 }
 
@@ -260,7 +260,7 @@ fn a_comparison_that_panics_leaves_its_room() {
     let pushed = || queue.push(Rude(4), 4, Place::new());
     assert!(catch_unwind(AssertUnwindSafe(pushed)).is_err());
     PANICS.set(false);
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
     pushed().unwrap();
 }
 
@@ -295,7 +295,7 @@ fn a_push_that_is_refused_takes_no_room() {
             over.store(true, Memory::Relaxed);
             assert_eq!(pushed, Ok(()));
         });
-        assert_eq!(queue.available_permits(), Some(i64::from(places)));
+        assert_eq!(queue.room(), Some(i64::from(places)));
     }
 }
 
@@ -315,9 +315,9 @@ fn who_is_refused_for_a_name_waits_for_no_room() {
     let full = queue.push_replacing(5, 5, Place::new()).unwrap_err();
     assert_eq!((full.content.1, full.reason), (5, PushReason::Full));
     queue.remove(next).unwrap();
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
     let (_, none) = queue.push_replacing(6, 6, once()).unwrap();
-    assert_eq!((none, queue.available_permits()), (None, Some(0)));
+    assert_eq!((none, queue.room()), (None, Some(0)));
 }
 
 #[test]
@@ -352,5 +352,5 @@ fn agents_and_pushers_never_exceed_it() {
         queue.close();
         assert_eq!(agent.join().unwrap(), 2 * EACH);
     });
-    assert_eq!(queue.available_permits(), Some(3));
+    assert_eq!(queue.room(), Some(3));
 }

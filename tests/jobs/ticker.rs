@@ -74,6 +74,7 @@ fn a_lease_counts_from_its_claim_and_runs_out() {
             thread::yield_now();
         }
         let claimed = origin.elapsed();
+        assert!(jobs.now() >= claimed);
         let claim = jobs.try_claim(1).remove(0);
         let Some(Why::Claimed(Some(until))) = jobs.why(id) else {
             panic!("it is claimed");

@@ -41,13 +41,15 @@ fn failing_too_often_is_death_and_a_requeue_life() {
 }
 
 #[test]
-fn giving_back_and_dropping_never_kill_but_panics_and_leases_do() {
+fn giving_back_never_kills_but_drops_panics_and_leases_do() {
     let queue = JobQueue::builder().attempts(1).build().unwrap();
     let id = queue.push(1, 1, Place::new()).unwrap();
     for _ in 0..9 {
-        drop(claim(&queue, 1));
         queue.try_claim(1).remove(0).give_back().unwrap();
     }
+    drop(claim(&queue, 1));
+    assert_eq!(queue.dead(), [id]);
+    queue.requeue(id).unwrap();
     let handler = std::panic::AssertUnwindSafe(|| {
         let _claims = queue.try_claim(1);
         std::panic::resume_unwind(Box::new("the handler"));

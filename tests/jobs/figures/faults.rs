@@ -112,9 +112,9 @@ fn a_woken_claim_that_is_not_polled_keeps_one_job() {
         // Its group has no room for it while the first is claimed.
         queue.push(n, n, Place::new().group("one")).unwrap();
         queue.advance(at(u64::from(n)));
-        let (held, numbers) = claim(&queue, 1);
-        assert_eq!(numbers, [1]);
-        drop(held);
+        let held = queue.try_claim_one().unwrap();
+        assert_eq!(*held, 1);
+        held.give_back().unwrap();
     }
     assert_eq!(told(), [1, 0, 0]);
     queue.push(100, 100, Place::new()).unwrap();
