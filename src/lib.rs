@@ -1,5 +1,6 @@
-//! The core of a scheduler, in memory. It decides who is next, keeps in order what must stay in
-//! order, and shares the readers fairly. Your threads, async tasks or pool do the work.
+//! The core of a scheduler, in memory: queues that keep order per key, job queues, task schedulers
+//! and lock tables. It decides who is next, by order, limits, priorities and fair shares; your
+//! threads, async tasks or pool do the work.
 //!
 //! ```
 //! use conversant::prelude::*;
@@ -42,9 +43,9 @@
 //! only for a wait with a time-out, and during the microseconds in which a thread spins before
 //! it sleeps.
 //!
-//! `README.md` explains the words and lists the guarantees. `docs/model-checking.md` says how to
-//! model-check what you build on the crate, and, in the repository, `docs/house.md` how the crate
-//! is built.
+//! `README.md` explains the words, `docs/guarantees.md` lists the guarantees, and
+//! `docs/model-checking.md` says how to model-check what you build on the crate. In the repository,
+//! `docs/house.md` says how the crate is built.
 //!
 //! # Features
 //!

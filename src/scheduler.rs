@@ -50,8 +50,32 @@
 //! # Futures
 //!
 //! A task may be a future: [`Caller::spawn`]. The same workers poll it; while it awaits, it
-//! occupies no worker. A [`Task`] is a future too, so one task can await another. Timers and
-//! sockets come from your runtime: when they wake the future, the workers poll it again.
+//! occupies no worker. A [`Task`] is a future too, so one task can await another. Whatever wakes
+//! the future, of whatever runtime, makes a worker poll it again.
+//!
+//! Timers, sockets and tasks of tokio must be *made* on a thread that knows tokio. So run the
+//! workers there, if your futures make any:
+//!
+//! ```
+//! use conversant::prelude::*;
+//! # use std::time::Duration;
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
+//! # runtime.block_on(async {
+//! let tokio = tokio::runtime::Handle::current();
+//! let pool = move |worker| {
+//!     tokio.spawn_blocking(worker);
+//!     Ok(())
+//! };
+//! let scheduler = Scheduler::builder().workers(2).pool(pool).build()?;
+//! let caller = scheduler.caller("calls", CallerOptions::default())?;
+//! let task = caller.spawn(async {
+//!     tokio::time::sleep(Duration::from_millis(1)).await;
+//!     Ok::<_, String>("done")
+//! })?;
+//! assert_eq!(task.await?.verdict.ok(), Some("done"));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Cancelling
 //!
@@ -79,8 +103,8 @@
 //!
 //! # Bounds
 //!
-//! The number of turns that a group waits is bounded: see [`Bypass`](crate::limit::Bypass) and the
-//! guarantees in the README. Its time is not, since a task is never preempted, unless the caps of
+//! The number of turns that a group waits is bounded: see [`Bypass`](crate::limit::Bypass) and
+//! `docs/guarantees.md`. Its time is not, since a task is never preempted, unless the caps of
 //! the other callers leave a worker free. Endless arrivals in a lower tier block a higher tier of
 //! the same caller for ever.
 

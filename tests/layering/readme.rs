@@ -1,5 +1,5 @@
-//! Every test that `tests/README.md` and `docs/verification.md` name exists, and each guarantee of
-//! the README has its row there.
+//! Every test that `tests/README.md` and `docs/verification.md` name exists, and each guarantee
+//! of `docs/guarantees.md` has its row there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -106,8 +106,8 @@ fn every_test_that_is_named_exists() {
 
 #[test]
 fn every_guarantee_has_its_tests() {
-    let (readme, page) = (text("README.md"), text("docs/verification.md"));
-    let said = rows(&readme, "## What it guarantees");
+    let (said, page) = (text("docs/guarantees.md"), text("docs/verification.md"));
+    let said = rows(&said, "# What is guaranteed");
     let shown = rows(&page, "## Guarantee by guarantee");
     let begins = |row: &str| row.split(" |").next().map(str::to_owned);
     let begins: Vec<String> = shown.into_iter().filter_map(begins).collect();
