@@ -17,7 +17,7 @@
 //! let mut served = Vec::new();
 //! // In a task: `queue.receive().await`.
 //! while let Ok(mut turn) = queue.receive().wait() {
-//!     let key = orders.key_of(turn.group()).expect("all keys are kept");
+//!     let key = orders.key_of(turn.group_id()).expect("all keys are kept");
 //!     while let Some(delivery) = turn.next() {
 //!         served.push(format!("{key} {}", delivery.complete()));
 //!     }

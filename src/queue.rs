@@ -13,7 +13,7 @@
 //! let (anna, bert) = (lane.conversation()?, lane.conversation()?);
 //! anna.send_all(["anna 1", "anna 2"])?;
 //! bert.send("bert 1")?;
-//! queue.bump(bert.group(), 255)?;
+//! queue.bump(bert.group_id(), 255)?;
 //! queue.close();
 //!
 //! let mut served = Vec::new();
@@ -294,11 +294,12 @@ impl<T> Queue<T> {
     }
 
     /// Closes the queue and takes out all waiting messages: group by group in ascending order
-    /// of their [`GroupId`]s, within a group in its order. Messages in flight that are given
-    /// back later wait again.
+    /// of their [`GroupId`]s, within a group in its order. A message in flight that is given back
+    /// later waits again, and is delivered up to its last attempt.
     ///
-    /// To stop by a deadline, [`close`](Self::close) the queue, let the readers go on, and at
-    /// the deadline take out by this what is left.
+    /// To stop by a deadline: [`close`](Self::close) the queue and let the readers go on; at the
+    /// deadline stop the readers, by a flag or by the abort of their tasks, and then take out by
+    /// this what is left.
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {
@@ -316,7 +317,7 @@ impl<T> Queue<T> {
     /// waiting sends counts as taken. Negative while dialogs have put more into the queue than
     /// its capacity. The result may be out of date when it is returned.
     #[must_use]
-    pub fn available_permits(&self) -> Option<i64> {
+    pub fn room(&self) -> Option<i64> {
         self.shared().capacity.available()
     }
 

@@ -34,9 +34,9 @@ fn blocked_senders_sleep_until_there_is_room_for_them() {
         let before = wakeups();
         for _ in 0..1000 {
             assert_eq!(other.send(9).unwrap_err().reason, SendReason::Full);
-            queue.bump(wide.group(), 7).unwrap();
+            queue.bump(wide.group_id(), 7).unwrap();
             queue.try_receive().unwrap().next().unwrap().give_back();
-            queue.resume(wide.group()).unwrap();
+            queue.resume(wide.group_id()).unwrap();
         }
         assert_eq!(queue.counts().sends.waiting, SENDERS);
         assert_eq!(wakeups(), before, "nobody looked");

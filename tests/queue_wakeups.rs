@@ -45,8 +45,8 @@ fn blocked_readers_sleep_while_nothing_is_eligible() {
             paused.send("paused").unwrap();
             high.send_in(1, "high").unwrap();
             two.send("two").unwrap();
-            queue.bump(two.group(), (n % 256) as u8).unwrap();
-            queue.bump(high.group(), (n % 256) as u8).unwrap();
+            queue.bump(two.group_id(), (n % 256) as u8).unwrap();
+            queue.bump(high.group_id(), (n % 256) as u8).unwrap();
             group.set_level((n % 256) as u8);
         }
         let snapshot = queue.snapshot();

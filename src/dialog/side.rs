@@ -119,7 +119,7 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// The group in which this side's events wait, to bump it or to receive from it by name. When
     /// the side has ended, the id may be stale.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         self.queue().group()
     }
 

@@ -23,15 +23,15 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// orders.send(String::from("anna"), "bad")?;
     /// orders.send(String::from("anna"), "good")?;
     /// queue.try_receive()?.next().expect("the first").give_back();
-    /// let anna = orders.group("anna").expect("two messages wait");
+    /// let anna = orders.group_id("anna").expect("two messages wait");
     /// assert_eq!(queue.take_failed(anna)?, Some("bad"));
     /// assert_eq!(queue.drain(anna)?, ["good"]);
     /// // Nothing of hers is left.
-    /// assert_eq!(orders.group("anna"), None);
+    /// assert_eq!(orders.group_id("anna"), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn group<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
+    pub fn group_id<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<GroupId>
     where
         K: Borrow<Q>,
     {
@@ -53,13 +53,13 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # use conversant::queue::Queue;
     /// let queue = Queue::new();
     /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?).keep_keys();
-    /// orders.handle("anna")?.set_limit(0)?;
+    /// orders.group("anna")?.set_limit(0)?;
     /// orders.send("anna", 1)?;
     /// orders.send("bert", 2)?;
     /// let turn = queue.try_receive()?;
-    /// assert_eq!(orders.key_of(turn.group()), Some("bert"));
+    /// assert_eq!(orders.key_of(turn.group_id()), Some("bert"));
     /// assert!(queue.try_receive().is_err());
-    /// orders.handle("anna")?.set_limit(1)?;
+    /// orders.group("anna")?.set_limit(1)?;
     /// assert_eq!(queue.try_receive()?.next().map(|one| one.complete()), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -67,7 +67,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # Errors
     ///
     /// [`Closed`] if the key has no group and the queue is closed.
-    pub fn handle(&self, key: K) -> Result<Group<T>, Closed> {
+    pub fn group(&self, key: K) -> Result<Group<T>, Closed> {
         let hash = self.hasher.hash_one(&key);
         // The key, if it is left, is dropped under no lock.
         let mut key = Some(key);

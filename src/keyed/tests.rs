@@ -128,7 +128,7 @@ fn a_new_key_forgets_what_is_idle() {
         keyed.send(key, 0).unwrap();
         match key % 100 {
             0 => at_work += 1,
-            _ => serve(&queue, keyed.group(&key).unwrap()),
+            _ => serve(&queue, keyed.group_id(&key).unwrap()),
         }
         most = most.max(queue.counts().groups);
     }
@@ -228,7 +228,7 @@ fn a_panicking_key_keeps_nothing_back() {
     let keyed = Keyed::new(other).keep_idle(4);
     for key in 0..1_000_u64 {
         keyed.send(key, 0).unwrap();
-        serve(&queue, keyed.group(&key).unwrap());
+        serve(&queue, keyed.group_id(&key).unwrap());
         assert!(queue.counts().groups <= 9, "{}", queue.counts().groups);
     }
 }

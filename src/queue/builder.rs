@@ -72,8 +72,8 @@ impl<T> Builder<T> {
     /// the same message for twice as long, and so on, at most for `most`; no pause by default.
     /// Other groups go on; the tier of the group waits.
     ///
-    /// Something must keep the time, or no pause ends. A [`Ticker`](crate::ticker::Ticker)
-    /// measures a pause from the failure. With your own calls of
+    /// **Something must keep the time, or no pause ends** and `receive` waits for ever. A
+    /// [`Ticker`](crate::ticker::Ticker) measures a pause from the failure. With your own calls of
     /// [`Queue::advance`](super::Queue::advance) a pause is measured from the time passed last,
     /// and ends when you pass its end: call often, or pauses are too short.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {

@@ -33,7 +33,7 @@ impl<'t, T> Delivery<'t, T> {
 
     /// The group of the message.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         self.shared.id(self.live.group().key())
     }
 
@@ -146,7 +146,7 @@ impl<T> Drop for Delivery<'_, T> {
 
 shows! {
     [T] Delivery<'_, T>, |one|
-    group: one.group(), tier: one.tier(), attempt: one.attempt()
+    group: one.group_id(), tier: one.tier(), attempt: one.attempt()
 }
 
 /// A delivery that may outlive its turn. It keeps one unit of its group's limit and of its
@@ -161,7 +161,7 @@ pub struct Detached<T> {
 impl<T> Detached<T> {
     /// The group of the message.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         let (pin, _) = self.held();
         pin.queue().id(pin.key())
     }
@@ -253,4 +253,4 @@ impl<T> Drop for Detached<T> {
     }
 }
 
-shows!([T] Detached<T>, |one| group: one.group(), tier: one.tier(), attempt: one.attempt());
+shows!([T] Detached<T>, |one| group: one.group_id(), tier: one.tier(), attempt: one.attempt());

@@ -176,7 +176,7 @@ pub struct Conversation<T> {
 impl<T> Conversation<T> {
     /// The group's name.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         self.pin.queue().id(self.pin.key())
     }
 
@@ -206,7 +206,7 @@ impl<T> Conversation<T> {
     /// # let queue = Queue::new();
     /// let orders = Keyed::new(queue.lane(1, Limit::Unlimited)?);
     /// orders.send("Bert", "a message")?;
-    /// let bert = orders.group(&"Bert").expect("something of Bert's waits");
+    /// let bert = orders.group_id(&"Bert").expect("something of Bert's waits");
     /// queue.group(bert)?.set_tag(1);
     /// assert_eq!(queue.try_receive()?.tag(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -357,4 +357,4 @@ impl<T> Shared<T> {
 
 shows!([T] Group<T>, |group| id: group.id());
 
-shows!([T] Conversation<T>, |conversation| id: conversation.group());
+shows!([T] Conversation<T>, |conversation| id: conversation.group_id());

@@ -147,7 +147,7 @@ fn two_readers_and_a_bump_take_the_best_two() {
         has_bumped.store(true, Ordering::Release);
         let taken = readers.map(|reader| reader.join().unwrap());
         let saw_it = taken.iter().any(|(_, bumped)| *bumped);
-        let mut names = taken.each_ref().map(|(turn, _)| turn.group());
+        let mut names = taken.each_ref().map(|(turn, _)| turn.group_id());
         names.sort_unstable();
         assert!(names == [top, bumped] || names == [top, next] && !saw_it);
     });

@@ -69,8 +69,8 @@ impl<T> Queue<T> {
     /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
     /// anna.send("first in line")?;
     /// bert.send("by name")?;
-    /// let turn = queue.try_receive_from(bert.group())?;
-    /// assert_eq!(queue.try_receive_from(bert.group()).err(), Some(NoTurn::Held));
+    /// let turn = queue.try_receive_from(bert.group_id())?;
+    /// assert_eq!(queue.try_receive_from(bert.group_id()).err(), Some(NoTurn::Held));
     /// # drop(turn);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -55,12 +55,12 @@ impl<T> Queue<T> {
     /// let queue = Queue::new();
     /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
     /// conversation.send_all(["first", "second"])?;
-    /// let first = queue.try_peek(conversation.group())?;
+    /// let first = queue.try_peek(conversation.group_id())?;
     /// assert_eq!(*first, "first");
     /// assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     /// drop(first);
     /// let mut turn = queue.try_receive()?;
-    /// assert_eq!(queue.try_peek(conversation.group()).err(), Some(NoTurn::Held));
+    /// assert_eq!(queue.try_peek(conversation.group_id()).err(), Some(NoTurn::Held));
     /// assert_eq!(turn.next().map(|delivery| delivery.attempt()), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -100,7 +100,7 @@ impl<T> Queue<T> {
 impl<T> Peek<T> {
     /// The message's group.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         self.shared.id(self.group.key())
     }
 
@@ -157,5 +157,5 @@ impl<T> Drop for Peek<T> {
 shows! {
     /// Without the message, so that it works for every type.
     [T] Peek<T>, |peek|
-    group: peek.group(), number: peek.number(), attempts: peek.attempts()
+    group: peek.group_id(), number: peek.number(), attempts: peek.attempts()
 }

@@ -197,7 +197,7 @@ impl<T> Queue<T> {
     /// for order in 1..=3 {
     ///     orders.send("anna", order)?;
     /// }
-    /// if let Some(anna) = orders.group("anna") {
+    /// if let Some(anna) = orders.group_id("anna") {
     ///     // Waits until the reader of her last order has done it.
     ///     let mut turn = here.receive_from(anna).wait()?;
     ///     let first = turn.next().map(|delivery| delivery.complete());

@@ -80,13 +80,15 @@ pub enum NoTurn {
 /// queue.receive().wait()?.next().expect("the first").give_back();
 /// queue.close();
 /// assert_eq!(queue.receive().wait().err(), Some(NoMore::OnlyPoisoned));
-/// assert_eq!(queue.drain(bad.group())?, ["fails", "behind it"]);
+/// assert_eq!(queue.drain(bad.group_id())?, ["fails", "behind it"]);
 /// assert_eq!(queue.receive().wait().err(), Some(NoMore::Drained));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A reader that gets `OnlyPoisoned` must handle the failed messages and go on, even if another
-/// thread waits for [poisoned groups](super::Queue::next_poisoned): that thread may be later.
+/// Readers that stop at `OnlyPoisoned` leave the good messages behind a failed one undone. So
+/// handle the failed messages there and go on, even if another thread waits for [poisoned
+/// groups](super::Queue::next_poisoned): that thread may be later. Or take out all that is left by
+/// [`shutdown`](super::Queue::shutdown).
 ///
 /// ```
 /// use conversant::limit::Limit;

@@ -36,7 +36,7 @@ impl<T> Queue<T> {
     /// let (anna, bert) = (lane.conversation()?, lane.conversation()?);
     /// let messages = [(&bert, 1), (&anna, 2), (&bert, 3)];
     /// queue.send_many(messages).map_err(|refused| refused.reason)?;
-    /// assert_eq!((bert.group(), anna.group()), (queue.try_receive()?.group(), anna.group()));
+    /// assert_eq!((bert.group_id(), anna.group_id()), (queue.try_receive()?.group_id(), anna.group_id()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -170,7 +170,7 @@ impl<T> Queue<T> {
     /// let groups: Vec<_> = (0..1_000).map(|_| lane.conversation()).collect::<Result<_, _>>()?;
     /// groups[7].send("a message")?;
     /// let waiting = queue.groups().filter(|group| group.waiting > 0);
-    /// assert_eq!(waiting.map(|group| group.id).collect::<Vec<_>>(), [groups[7].group()]);
+    /// assert_eq!(waiting.map(|group| group.id).collect::<Vec<_>>(), [groups[7].group_id()]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn groups(&self) -> impl Iterator<Item = GroupStatus> + '_ {

@@ -27,7 +27,19 @@ impl<T> Queue<T> {
     /// stream ends when a receive would give [`NoMore`](super::NoMore).
     ///
     /// It receives one turn when it is polled, and none ahead: dropping it loses nothing, and
-    /// passes a wake-up on.
+    /// passes a wake-up on. It borrows the queue. One that owns its queue can be made so:
+    ///
+    /// ```
+    /// # use conversant::queue::{Queue, Turn};
+    /// use futures_util::{Stream, stream};
+    ///
+    /// fn turns<T: 'static>(queue: Queue<T>) -> impl Stream<Item = Turn<'static, T>> {
+    ///     stream::unfold(queue, |queue| async {
+    ///         let turn = queue.receive().await.ok()?.into_owned();
+    ///         Some((turn, queue))
+    ///     })
+    /// }
+    /// ```
     ///
     /// ```
     /// # use conversant::limit::Limit;

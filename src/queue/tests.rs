@@ -169,7 +169,7 @@ fn a_failed_message_is_taken_out_alone() {
         conversation.send_all(0..=behind).unwrap();
         queue.try_receive().unwrap().next().unwrap().give_back();
         let before = steps();
-        let failed = queue.take_failed(conversation.group()).unwrap();
+        let failed = queue.take_failed(conversation.group_id()).unwrap();
         let cost = steps() - before;
         assert_eq!((failed, conversation.send(behind + 1)), (Some(0), Ok(())));
         assert!(queue.shutdown().into_iter().eq(1..=behind + 1));
@@ -239,7 +239,7 @@ fn idle_groups_are_as_small_as_before() {
         serve(true);
         is_as_before("each gave a message back");
         for conversation in &all {
-            queue.bump(conversation.group(), 200).unwrap();
+            queue.bump(conversation.group_id(), 200).unwrap();
         }
         serve(false);
         is_as_before("each was bumped");

@@ -101,7 +101,7 @@ impl<'q, T> Turn<'q, T> {
 
     /// The turn's group.
     #[must_use]
-    pub fn group(&self) -> GroupId {
+    pub fn group_id(&self) -> GroupId {
         self.shared.id(self.live.group().key())
     }
 
@@ -253,4 +253,4 @@ impl<T> Turn<'_, T> {
     }
 }
 
-shows!([T] Turn<'_, T>, |turn| group: turn.group(), left: turn.live.quota);
+shows!([T] Turn<'_, T>, |turn| group: turn.group_id(), left: turn.live.quota);

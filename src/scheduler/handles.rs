@@ -241,7 +241,7 @@ impl Caller {
     /// reported; workers report several at once if nobody waits for them. The result may be out
     /// of date when it is returned.
     #[must_use]
-    pub fn available_permits(&self) -> Option<i64> {
+    pub fn room(&self) -> Option<i64> {
         self.0.capacity.available()
     }
 

@@ -1,6 +1,7 @@
 //! How a task ended, and what it returned.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ pub struct Run {
 /// let verdict: Verdict<u32, _> = Verdict::Failed("the disk is full");
 /// assert_eq!(verdict.to_string(), "failed: the disk is full");
 /// assert_eq!(verdict.ending(), Ending::Failed);
-/// assert_eq!(verdict.ok(), None);
+/// assert_eq!(verdict.into_result().unwrap_err().to_string(), "failed: the disk is full");
 /// ```
 #[derive(Debug)]
 pub enum Verdict<R, E> {
@@ -115,7 +116,20 @@ impl<R, E> Verdict<R, E> {
             _ => None,
         }
     }
+
+    /// The result, or the verdict without one, which is an error.
+    pub fn into_result(self) -> Result<R, Verdict<Infallible, E>> {
+        Err(match self {
+            Self::Ok(result) => return Ok(result),
+            Self::Failed(error) => Verdict::Failed(error),
+            Self::Panicked(payload) => Verdict::Panicked(payload),
+            Self::Cancelled => Verdict::Cancelled,
+            Self::Skipped => Verdict::Skipped,
+        })
+    }
 }
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for Verdict<Infallible, E> {}
 
 impl<R, E: fmt::Display> fmt::Display for Verdict<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -25,10 +25,22 @@ use super::task_state::Location;
 /// It is a future: `task.await` takes the outcome, like [`outcome`](Self::outcome). Dropping the
 /// handle detaches the task: it still runs, and its worker drops what it returns.
 ///
-/// An outcome is taken once. If several futures need the result of a task, use `shared()` of the
-/// crate `futures-util`, which clones it for each; or guard it by an
-/// [`IntentLock`](crate::intent::IntentLock) that the task holds in X and they take in S, as the
-/// example `build_tool` does.
+/// An outcome is taken once. If several futures need the result of a task, `shared()` of the crate
+/// `futures-util` clones it for each:
+///
+/// ```
+/// # use conversant::prelude::*;
+/// use futures_util::FutureExt;
+///
+/// # let scheduler = Scheduler::builder().workers(1).build()?;
+/// # let caller = scheduler.caller("build", CallerOptions::default())?;
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let parse = caller.exec(|| "42".parse::<u32>())?;
+/// let parsed = parse.map(|outcome| outcome.ok()?.verdict.ok()).shared();
+/// assert_eq!((parsed.clone().await, parsed.await), (Some(42), Some(42)));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "dropping it detaches the task: say so with `detach`"]
 pub struct Task<R, E> {
     pub(super) shared: Arc<Shared>,

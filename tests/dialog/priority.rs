@@ -229,7 +229,7 @@ fn e4_the_answers_go_back_on_the_dialogs_that_asked() {
     for (dialog, expected) in [(&a, [101, 111]), (&b, [102, 112])] {
         let mut turn = service
             .front_queue
-            .try_receive_from(dialog.group())
+            .try_receive_from(dialog.group_id())
             .unwrap();
         for answer in expected {
             assert_eq!(

@@ -37,9 +37,9 @@ fn a_tag_stays_and_comes_with_each_turn() {
         assert_eq!(tags, [0, 7, u64::MAX]);
         // A drained group gives up rare fields that it does not use.
         one.send(2).unwrap();
-        assert_eq!(queue.drain(one.group()), Ok(vec![2]));
+        assert_eq!(queue.drain(one.group_id()), Ok(vec![2]));
     }
-    queue.group(one.group()).unwrap().set_tag(8);
+    queue.group(one.group_id()).unwrap().set_tag(8);
     let told = queue.groups().map(|group| group.tag);
     assert_eq!(told.collect::<Vec<_>>(), [8, 0, u64::MAX]);
 }
@@ -50,27 +50,27 @@ fn a_group_is_paused_and_goes_on_by_name() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.send(1).unwrap();
     two.send(2).unwrap();
-    queue.group(one.group()).unwrap().set_limit(0).unwrap();
+    queue.group(one.group_id()).unwrap().set_limit(0).unwrap();
     let why = |group| queue.try_receive_from(group).err();
-    assert_eq!(why(one.group()), Some(NoTurn::Blocked(Why::Paused)));
+    assert_eq!(why(one.group_id()), Some(NoTurn::Blocked(Why::Paused)));
     assert_eq!(serve(&queue), [2]);
     let (wakes, waker) = WakeCounter::new();
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
-    queue.group(one.group()).unwrap().set_limit(2).unwrap();
+    queue.group(one.group_id()).unwrap().set_limit(2).unwrap();
     assert_eq!(wakes.count(), 1);
     drop(wait);
     assert_eq!(queue.snapshot().lanes[0].groups[0].limit, Limit::AtMost(2));
-    let group = queue.group(one.group()).unwrap();
+    let group = queue.group(one.group_id()).unwrap();
     assert_eq!(group.set_limit(TOO_MUCH).unwrap_err().asked, TOO_MUCH);
     drop(group);
     assert_eq!(serve(&queue), [1]);
-    let gone = one.group();
+    let gone = one.group_id();
     drop(one);
     assert_eq!(queue.group(gone).err(), Some(Stale));
     assert_eq!(queue.take_failed(gone), Err(Stale));
     let other = plain::<u32>();
-    assert_eq!(other.0.group(two.group()).err(), Some(Stale));
+    assert_eq!(other.0.group(two.group_id()).err(), Some(Stale));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_level_is_changed_by_name() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.send(1).unwrap();
     two.send(2).unwrap();
-    queue.group(two.group()).unwrap().set_level(200);
+    queue.group(two.group_id()).unwrap().set_level(200);
     assert_eq!(serve(&queue), [2, 1]);
 }
 
@@ -89,19 +89,19 @@ fn take_failed_removes_the_failed_message_only() {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();
     one.send_all([1, 2, 3]).unwrap();
-    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    assert_eq!(queue.take_failed(one.group_id()), Ok(None));
     take(&queue).unwrap().give_back();
-    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    assert_eq!(queue.take_failed(one.group_id()), Ok(None));
     take(&queue).unwrap().give_back();
     // The reader that peeks at the message holds it.
-    let look = queue.try_peek(one.group()).unwrap();
-    assert_eq!(queue.take_failed(one.group()), Ok(None));
+    let look = queue.try_peek(one.group_id()).unwrap();
+    assert_eq!(queue.take_failed(one.group_id()), Ok(None));
     assert_eq!(queue.poisoned().len(), 1);
     drop(look);
     let (wakes, waker) = WakeCounter::new();
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
-    assert_eq!(queue.take_failed(one.group()), Ok(Some(1)));
+    assert_eq!(queue.take_failed(one.group_id()), Ok(Some(1)));
     assert_eq!((wakes.count(), queue.poisoned()), (1, vec![]));
     drop(wait);
     assert_eq!(serve(&queue), [2, 3]);
@@ -114,7 +114,7 @@ fn take_failed_removes_the_failed_message_only() {
         queue.try_receive().err(),
         Some(NoTurn::Closed(NoMore::OnlyPoisoned))
     );
-    assert_eq!(queue.take_failed(one.group()), Ok(Some(4)));
+    assert_eq!(queue.take_failed(one.group_id()), Ok(Some(4)));
     assert_eq!(
         queue.try_receive().err(),
         Some(NoTurn::Closed(NoMore::Drained))
@@ -125,8 +125,8 @@ fn take_failed_removes_the_failed_message_only() {
 fn a_key_is_paused_before_and_after_it_has_messages() {
     let queue = Queue::new();
     let orders = keyed(&queue).keep_idle(0);
-    orders.handle("anna").unwrap().set_limit(0).unwrap();
-    assert_eq!((orders.len(), orders.group(&"anna")), (0, None));
+    orders.group("anna").unwrap().set_limit(0).unwrap();
+    assert_eq!((orders.len(), orders.group_id(&"anna")), (0, None));
     for n in 0..200 {
         // Idle groups are forgotten for these, but not the changed one.
         orders
@@ -136,19 +136,19 @@ fn a_key_is_paused_before_and_after_it_has_messages() {
     }
     orders.send("anna", 1).unwrap();
     assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
-    orders.handle("anna").unwrap().set_limit(1).unwrap();
+    orders.group("anna").unwrap().set_limit(1).unwrap();
     assert_eq!(serve(&queue), [1]);
     assert_eq!((orders.len(), queue.counts().groups), (0, 0));
-    orders.handle("anna").unwrap().set_level(200);
+    orders.group("anna").unwrap().set_level(200);
     orders.send("bert", 2).unwrap();
     orders.send("anna", 3).unwrap();
     assert_eq!(serve(&queue), [3, 2]);
     assert_eq!((orders.len(), queue.counts().groups), (0, 1));
-    orders.handle("anna").unwrap().set_level(100);
+    orders.group("anna").unwrap().set_level(100);
     assert_eq!((orders.len(), queue.counts().groups), (0, 0));
-    assert!(orders.handle("anna").unwrap().set_limit(TOO_MUCH).is_err());
+    assert!(orders.group("anna").unwrap().set_limit(TOO_MUCH).is_err());
     queue.close();
-    assert_eq!(orders.handle("carl").err(), Some(Closed));
+    assert_eq!(orders.group("carl").err(), Some(Closed));
 }
 
 #[test]
@@ -157,20 +157,20 @@ fn a_delivery_tells_its_key() {
     let [orders, bills] = [(); 2].map(|()| keyed(&queue).keep_keys());
     orders.send("anna", 1).unwrap();
     let first = queue.try_receive().unwrap();
-    assert_eq!(orders.key_of(first.group()), Some("anna"));
-    assert_eq!(bills.key_of(first.group()), None);
+    assert_eq!(orders.key_of(first.group_id()), Some("anna"));
+    assert_eq!(bills.key_of(first.group_id()), None);
     let delivery = { first }.next().unwrap().detach();
     // Groups that come later are known as well, and groups that end are not.
     orders.send("bert", 2).unwrap();
     let mut turn = queue.try_receive().unwrap();
-    let bert = turn.group();
+    let bert = turn.group_id();
     assert_eq!(orders.key_of(bert), Some("bert"));
-    assert_eq!(orders.key_of(delivery.group()), Some("anna"));
+    assert_eq!(orders.key_of(delivery.group_id()), Some("anna"));
     turn.next().unwrap().give_back();
     drop(turn);
     let poisoned = queue.poisoned();
     assert_eq!(orders.key_of(poisoned[0].group), Some("bert"));
-    assert_eq!(orders.group(&"bert"), Some(bert));
+    assert_eq!(orders.group_id(&"bert"), Some(bert));
     assert_eq!(queue.drain(bert), Ok(vec![2]));
     assert_eq!((orders.len(), orders.key_of(bert)), (1, None));
     delivery.complete();
@@ -181,7 +181,7 @@ fn a_key_that_was_not_kept_is_not_told() {
     let queue = Queue::new();
     let orders = keyed(&queue);
     orders.send("anna", 1).unwrap();
-    assert_eq!(orders.key_of(queue.try_receive().unwrap().group()), None);
+    assert_eq!(orders.key_of(queue.try_receive().unwrap().group_id()), None);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn keys_are_told_while_they_come_and_go() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Ok(mut turn) = queue.receive().wait() {
-                    let key = orders.key_of(turn.group());
+                    let key = orders.key_of(turn.group_id());
                     while let Some(delivery) = turn.next() {
                         assert_eq!(Some(delivery.complete()), key);
                         SERVED.fetch_add(1, Ordering::Relaxed);
@@ -221,7 +221,7 @@ impl Wake for Caller {
     fn wake(self: Arc<Self>) {
         let orders = self.0.lock().unwrap().take();
         if let Some(orders) = orders {
-            assert_eq!(orders.handle("anna").unwrap().waiting(), 1);
+            assert_eq!(orders.group("anna").unwrap().waiting(), 1);
         }
     }
 }
@@ -230,13 +230,13 @@ impl Wake for Caller {
 fn who_is_woken_by_a_change_may_call() {
     let queue = Queue::new();
     let orders = Arc::new(keyed(&queue));
-    orders.handle("anna").unwrap().set_limit(0).unwrap();
+    orders.group("anna").unwrap().set_limit(0).unwrap();
     orders.send("anna", 9).unwrap();
     let caller = Arc::new(Caller(Mutex::new(Some(orders.clone()))));
     let waker = Waker::from(caller.clone());
     let mut wait = queue.receive();
     assert!(poll(&mut wait, &waker).is_pending());
-    orders.handle("anna").unwrap().set_limit(1).unwrap();
+    orders.group("anna").unwrap().set_limit(1).unwrap();
     assert!(caller.0.lock().unwrap().is_none(), "it was woken");
     drop(wait);
     assert_eq!(serve(&queue), [9]);
@@ -307,9 +307,9 @@ fn each_handle_tells_its_capacity() {
 fn a_key_tells_its_capacity() {
     let queue = Queue::new();
     let keyed = keyed(&queue).capacity_each(5).unwrap();
-    let told = || ["anna", "bert"].map(|key| keyed.handle(key).unwrap().capacity());
+    let told = || ["anna", "bert"].map(|key| keyed.group(key).unwrap().capacity());
     assert_eq!(told(), [5, 5].map(Limit::AtMost));
-    keyed.handle("anna").unwrap().set_capacity(0).unwrap();
+    keyed.group("anna").unwrap().set_capacity(0).unwrap();
     // An idle group with changed settings is kept.
     assert_eq!(keyed.len(), 0);
     assert_eq!(told(), [0, 5].map(Limit::AtMost));
@@ -322,7 +322,7 @@ fn a_poisoned_key_goes_on_by_key() {
     let queue = Queue::builder().attempts(1).build().unwrap();
     let keyed = keyed(&queue);
     let fail = || drop(queue.try_receive().unwrap().next().unwrap());
-    let group = |key| keyed.group(&key);
+    let group = |key| keyed.group_id(&key);
     let resume = |key| group(key).map(|group| queue.resume(group).unwrap());
     let take_failed = |key| group(key).map(|group| queue.take_failed(group).unwrap());
     // The key has no group.

@@ -51,10 +51,10 @@ fn turns_and_failures_are_counted() {
     let counts = check(&queue);
     assert_eq!((counts.turns, counts.failed, counts.dropped), (4, 3, 1));
     assert_eq!((counts.backing_off, counts.poisoned), (0, 1));
-    assert!(queue.resume(bad.group()).unwrap());
+    assert!(queue.resume(bad.group_id()).unwrap());
     assert_eq!(check(&queue).poisoned, 0);
     // Turns claimed by name, or many at once, count as well.
-    drop(queue.try_receive_from(bad.group()).unwrap());
+    drop(queue.try_receive_from(bad.group_id()).unwrap());
     good.send(3).unwrap();
     drop(queue.try_receive_many(2).unwrap());
     assert_eq!(check(&queue).turns, 7);
@@ -72,7 +72,7 @@ fn what_was_sent_is_known_when_its_group_is_gone() {
         passing.send_in(n, 2).unwrap();
         let seen = queue.snapshot();
         assert_eq!(seen.lanes[0].groups[0].sent, 3);
-        assert_eq!(queue.drain(passing.group()).unwrap().len(), 3);
+        assert_eq!(queue.drain(passing.group_id()).unwrap().len(), 3);
         drop(passing);
         let seen = queue.snapshot();
         assert_eq!((seen.counts.groups, seen.sent), (0, 3 * u64::from(n)));
@@ -85,7 +85,7 @@ fn sleepers_are_counted_where_they_sleep() {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();
     let waker = Waker::noop();
-    let (mut any, mut by_name) = (queue.receive(), queue.receive_from(one.group()));
+    let (mut any, mut by_name) = (queue.receive(), queue.receive_from(one.group_id()));
     assert!(poll(&mut any, waker).is_pending() && poll(&mut by_name, waker).is_pending());
     one.send(1).unwrap();
     let (mut full, mut two) = (one.send_wait(2), one.send_wait(3));
@@ -173,7 +173,7 @@ fn groups_one_by_one_are_those_of_the_snapshot() {
     // Groups that begin or end meanwhile may be missing; none is reported twice.
     let mut told = queue.groups();
     let first = told.next().unwrap();
-    let ended = groups.pop().unwrap().group();
+    let ended = groups.pop().unwrap().group_id();
     groups.push(conversation(&lane, Limit::SERIAL, 0));
     let mut ids: Vec<_> = told.map(|group| group.id).collect();
     assert!(!ids.contains(&first.id) && !ids.contains(&ended));

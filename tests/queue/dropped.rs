@@ -30,7 +30,7 @@ fn turn(queue: &Queue<u32>) -> Turn<'_, u32> {
 #[test]
 fn each_way_to_drop_a_delivery_is_reported_once() {
     let (queue, dropped) = watched();
-    let group = filled(&queue).group();
+    let group = filled(&queue).group_id();
     drop(turn(&queue).next());
     assert_eq!(*dropped.lock(), [group]);
     drop(turn(&queue).next_batch(3));

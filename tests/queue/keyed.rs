@@ -34,19 +34,19 @@ fn one_group_a_key_as_long_as_something_is_outstanding() {
     let queue = Queue::new();
     let orders = keyed(&queue);
     orders.send("anna", 1).unwrap();
-    let group = orders.group(&"anna").expect("it has one");
+    let group = orders.group_id(&"anna").expect("it has one");
     let mut turn = queue.try_receive().unwrap();
     let delivery = turn.next().unwrap().detach();
     drop(turn);
     // Nothing waits, one message is in flight: the group stays.
     orders.send("anna", 2).unwrap();
-    assert_eq!(orders.group(&"anna"), Some(group));
+    assert_eq!(orders.group_id(&"anna"), Some(group));
     assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     assert_eq!(delivery.complete(), 1);
     assert_eq!(served(&queue), [2]);
-    assert_eq!((orders.group(&"anna"), orders.len()), (None, 0));
+    assert_eq!((orders.group_id(&"anna"), orders.len()), (None, 0));
     orders.send("anna", 3).unwrap();
-    assert_ne!(orders.group(&"anna"), Some(group));
+    assert_ne!(orders.group_id(&"anna"), Some(group));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn keys_are_served_side_by_side_and_in_order() {
             orders.send(key, (key, n)).unwrap();
         }
     }
-    let waiting = |key| orders.handle(key).unwrap().waiting();
+    let waiting = |key| orders.group(key).unwrap().waiting();
     assert_eq!((orders.len(), waiting("a"), waiting("c")), (2, 3, 0));
     let (mut first, mut second) = (queue.try_receive().unwrap(), queue.try_receive().unwrap());
     assert_eq!(*first.next().unwrap(), ("a", 0));
@@ -80,7 +80,7 @@ fn a_bump_is_for_a_key_that_is_there() {
     for key in ["a", "b", "c"] {
         orders.send(key, key).unwrap();
     }
-    let bump = |key| orders.group(&key).map(|group| queue.bump(group, 1));
+    let bump = |key| orders.group_id(&key).map(|group| queue.bump(group, 1));
     assert_eq!(bump("c"), Some(Ok(())));
     assert_eq!(bump("d"), None);
     assert_eq!(served(&queue), ["c", "a", "b"]);
@@ -130,10 +130,10 @@ fn what_is_in_flight_keeps_its_group() {
     let orders = keyed(&queue);
     orders.send("a", 1).unwrap();
     let mut turn = queue.try_receive().unwrap();
-    let group = turn.group();
+    let group = turn.group_id();
     let delivery = turn.next().unwrap().detach();
     drop(turn);
-    assert_eq!((orders.len(), orders.group(&"a")), (1, Some(group)));
+    assert_eq!((orders.len(), orders.group_id(&"a")), (1, Some(group)));
     orders.send("a", 2).unwrap();
     assert_eq!(queue.try_receive().unwrap_err(), NoTurn::Empty);
     delivery.complete();

@@ -35,7 +35,7 @@ fn it_goes_to_the_group_that_its_key_has_by_then() {
     let (queue, orders) = bounded(1);
     let (counters, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| WakeCounter::new()).unzip();
     orders.send("anna", 1).unwrap();
-    let before = orders.group(&"anna");
+    let before = orders.group_id(&"anna");
     let mut anna = orders.send_wait("anna", 2);
     let mut bert = orders.send_wait("bert", 3);
     assert!(poll(&mut anna, &wakers[0]).is_pending());
@@ -45,7 +45,7 @@ fn it_goes_to_the_group_that_its_key_has_by_then() {
     assert_eq!((counters[0].count(), counters[1].count()), (1, 0));
     assert!(orders.is_empty());
     assert!(matches!(poll(&mut anna, &wakers[0]), Poll::Ready(Ok(()))));
-    assert_ne!(orders.group(&"anna"), before);
+    assert_ne!(orders.group_id(&"anna"), before);
     assert!(poll(&mut bert, &wakers[1]).is_pending());
     assert_eq!(serve(&queue), [2]);
     assert_eq!(counters[1].count(), 1);

@@ -21,7 +21,7 @@ fn a_group_that_left_the_middle_of_the_line_hides_nobody() {
     }
     groups[1].set_limit(PAUSED).unwrap();
     let first = turn(&queue).unwrap();
-    assert_eq!(first.group(), groups[0].id());
+    assert_eq!(first.group_id(), groups[0].id());
     groups[1].set_limit(Limit::SERIAL).unwrap();
     assert_eq!(queue.counts().eligible, 2);
     assert_eq!(serve(&queue), [1, 2]);

@@ -179,7 +179,7 @@ fn histories_of_two_senders_and_two_readers() {
         let mut groups: Vec<GroupId> = Vec::new();
         for group in 0..GROUPS {
             let conversation = lane.conversation().expect("the queue is open");
-            groups.push(conversation.group());
+            groups.push(conversation.group_id());
             scripts.push(Box::new(move |log| send(&conversation, group, log)));
         }
         for _ in 0..2 {

@@ -19,9 +19,9 @@ fn first(mut turn: Turn<&'static str>) -> &'static str {
 fn a_wait_has_a_deadline_and_leaves_nothing() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    let wait = queue.receive_from(one.group());
+    let wait = queue.receive_from(one.group_id());
     assert_eq!(wait.wait_timeout(Duration::ZERO).err(), Some(TimedOut));
-    let wait = queue.receive_from(one.group());
+    let wait = queue.receive_from(one.group_id());
     assert_eq!(wait.wait_deadline(Instant::now()).err(), Some(TimedOut));
     assert_eq!(
         queue.counts().named,
@@ -42,7 +42,7 @@ fn who_waits_by_name_goes_before_who_waits_for_any() {
     let (wakes, waker) = WakeCounter::new();
     let mut any = queue.receive();
     assert!(poll(&mut any, &any_waker).is_pending());
-    let mut named = queue.receive_from(one.group());
+    let mut named = queue.receive_from(one.group_id());
     assert!(poll(&mut named, &waker).is_pending());
     one.send("named").unwrap();
     assert_eq!((any_wakes.count(), wakes.count()), (0, 1));
@@ -64,7 +64,7 @@ fn named_receives_of_one_group_go_in_order() {
     one.send_all(["1", "2"]).unwrap();
     let held = queue.try_receive().unwrap();
     let (counters, wakers): (Vec<_>, Vec<_>) = (0..2).map(|_| WakeCounter::new()).unzip();
-    let mut waits: Vec<_> = (0..2).map(|_| queue.receive_from(one.group())).collect();
+    let mut waits: Vec<_> = (0..2).map(|_| queue.receive_from(one.group_id())).collect();
     for (wait, waker) in waits.iter_mut().zip(&wakers) {
         assert!(poll(wait, waker).is_pending());
     }
@@ -87,7 +87,7 @@ fn the_last_that_gives_up_gives_the_group_back_to_the_line() {
     let mut any = queue.receive();
     assert!(poll(&mut any, &waker).is_pending());
     let (_, other) = WakeCounter::new();
-    let mut named = queue.receive_from(one.group());
+    let mut named = queue.receive_from(one.group_id());
     assert!(poll(&mut named, &other).is_pending());
     one.send("m").unwrap();
     assert_eq!(wakes.count(), 0);
@@ -101,8 +101,8 @@ fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
     let (queue, lane) = plain::<&str>();
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     let (wakes, waker) = WakeCounter::new();
-    let mut of_one = queue.receive_from(one.group());
-    let mut of_two = queue.receive_from(two.group());
+    let mut of_one = queue.receive_from(one.group_id());
+    let mut of_two = queue.receive_from(two.group_id());
     assert!(poll(&mut of_one, &waker).is_pending());
     assert!(poll(&mut of_two, &waker).is_pending());
     drop(one);
@@ -124,7 +124,7 @@ fn a_thread_waits_for_its_group() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| queue.receive_from(one.group()).wait().map(first));
+        let reader = scope.spawn(|| queue.receive_from(one.group_id()).wait().map(first));
         one.send("m").unwrap();
         assert_eq!(reader.join().unwrap(), Ok("m"));
     });
@@ -135,7 +135,7 @@ fn a_wait_over_a_clone_keeps_the_queue() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     let (_, waker) = WakeCounter::new();
-    let (own, group) = (queue.clone(), one.group());
+    let (own, group) = (queue.clone(), one.group_id());
     let mut wait = Box::pin(async move {
         let turn = own.receive_from(group).await.map(Turn::into_owned);
         (turn, own)
@@ -162,7 +162,7 @@ fn dropped_at_every_stage() {
         let named = queue.counts().named;
         (named.waiting, named.notified)
     };
-    let fresh = queue.receive_from(one.group());
+    let fresh = queue.receive_from(one.group_id());
     one.send("1").unwrap();
     assert_eq!(
         (named(), serve(&queue)),
@@ -170,19 +170,19 @@ fn dropped_at_every_stage() {
         "not kept for it"
     );
     drop(fresh);
-    let mut waiting = queue.receive_from(one.group());
+    let mut waiting = queue.receive_from(one.group_id());
     assert!(poll(&mut waiting, &waker).is_pending());
     assert_eq!(named(), (1, 0));
     drop(waiting);
     one.send("2").unwrap();
     assert_eq!((named(), serve(&queue)), ((0, 0), vec!["2"]));
-    let mut told = queue.receive_from(one.group());
+    let mut told = queue.receive_from(one.group_id());
     assert!(poll(&mut told, &waker).is_pending());
     one.send("3").unwrap();
     assert_eq!((named(), wakes.count()), ((0, 1), 1));
     drop(told);
     assert_eq!((named(), serve(&queue)), ((0, 0), vec!["3"]));
-    let mut done = queue.receive_from(one.group());
+    let mut done = queue.receive_from(one.group_id());
     one.send("4").unwrap();
     let turn = poll(&mut done, &waker);
     drop(done);

@@ -18,14 +18,14 @@ fn refused<T>(peek: Result<Peek<T>, NoTurn>) -> NoTurn {
 fn the_message_is_seen_and_stays() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Empty);
+    assert_eq!(refused(queue.try_peek(one.group_id())), NoTurn::Empty);
     one.send_all(["1", "2"]).unwrap();
     take(&queue).unwrap().give_back();
     let (wakes, waker) = WakeCounter::new();
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     assert_eq!((*peek, peek.number(), peek.attempts()), ("1", 1, 1));
-    assert_eq!(peek.group(), one.group());
-    assert_eq!(queue.peek(one.group()), Ok(Some((1, 1))));
+    assert_eq!(peek.group_id(), one.group_id());
+    assert_eq!(queue.peek(one.group_id()), Ok(Some((1, 1))));
     // The message waits and is not in flight; the group is held.
     let snapshot = queue.snapshot();
     assert_eq!(
@@ -37,10 +37,10 @@ fn the_message_is_seen_and_stays() {
         (2, 0, 0)
     );
     assert_eq!(snapshot.lanes[0].groups[0].why, Why::Held);
-    assert_eq!(queue.waiting_in(one.group()), Ok(2));
-    let held = queue.try_receive_from(one.group()).err();
+    assert_eq!(queue.waiting_in(one.group_id()), Ok(2));
+    let held = queue.try_receive_from(one.group_id()).err();
     assert_eq!(held, Some(NoTurn::Held));
-    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Held);
+    assert_eq!(refused(queue.try_peek(one.group_id())), NoTurn::Held);
     let mut receive = queue.receive();
     assert!(poll(&mut receive, &waker).is_pending());
     one.send("3").unwrap();
@@ -52,7 +52,7 @@ fn the_message_is_seen_and_stays() {
     assert_eq!((*delivery, delivery.attempt()), ("1", 2));
     delivery.complete();
     assert_eq!(serve(&queue), ["2", "3"]);
-    let turnless = one.group();
+    let turnless = one.group_id();
     drop(one);
     assert_eq!(refused(queue.try_peek(turnless)), NoTurn::Stale);
 }
@@ -63,14 +63,14 @@ fn a_turn_and_a_look_exclude_each_other() {
     let one = conversation(&lane, Limit::Unlimited, 100);
     one.send_all(["1", "2"]).unwrap();
     let mut turn = queue.try_receive().unwrap();
-    assert_eq!(refused(queue.try_peek(one.group())), NoTurn::Held);
+    assert_eq!(refused(queue.try_peek(one.group_id())), NoTurn::Held);
     let first = turn.next().unwrap().detach();
     drop(turn);
     // Detached deliveries do not: the peek shows the first waiting message.
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     assert_eq!((*peek, peek.number()), ("2", 2));
     first.give_back();
-    assert_eq!(queue.peek(one.group()), Ok(Some((1, 1))), "before it");
+    assert_eq!(queue.peek(one.group_id()), Ok(Some((1, 1))), "before it");
     drop(peek);
     assert_eq!(serve(&queue), ["1", "2"]);
 }
@@ -82,24 +82,24 @@ fn whatever_keeps_the_group_does_not_keep_its_message_from_being_seen() {
     let lane = queue.lane(1, Limit::AtMost(0)).unwrap();
     let capped = lane.conversation().unwrap();
     capped.send("capped").unwrap();
-    assert_eq!(*queue.try_peek(capped.group()).unwrap(), "capped");
+    assert_eq!(*queue.try_peek(capped.group_id()).unwrap(), "capped");
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let paused = conversation(&lane, Limit::AtMost(0), 100);
     paused.send_in(1, "paused").unwrap();
     let late = lane.conversation().unwrap();
     late.send_in(2, "late").unwrap();
     for (one, text) in [(&paused, "paused"), (&late, "late")] {
-        assert_eq!(*queue.try_peek(one.group()).unwrap(), text);
+        assert_eq!(*queue.try_peek(one.group_id()).unwrap(), text);
     }
     let poisoned = lane.conversation().unwrap();
     poisoned.send_in(0, "poisoned").unwrap();
     take(&queue).unwrap().give_back();
-    let peek = queue.try_peek(poisoned.group()).unwrap();
+    let peek = queue.try_peek(poisoned.group_id()).unwrap();
     assert_eq!((*peek, peek.attempts()), ("poisoned", 1));
     // A resume meanwhile resets the attempts, also those of the message that is peeked at.
-    assert_eq!(queue.resume(poisoned.group()), Ok(true));
+    assert_eq!(queue.resume(poisoned.group_id()), Ok(true));
     drop(peek);
-    assert_eq!(queue.peek(poisoned.group()), Ok(Some((1, 0))));
+    assert_eq!(queue.peek(poisoned.group_id()), Ok(Some((1, 0))));
     assert_eq!(take(&queue).unwrap().complete(), "poisoned");
 }
 
@@ -110,7 +110,7 @@ fn it_keeps_its_tier() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     one.send_in(0, "0").unwrap();
     two.send_in(1, "1").unwrap();
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     one.send_in(1, "later").unwrap();
     assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     drop(peek);
@@ -124,8 +124,8 @@ fn a_peeked_message_is_neither_drained_nor_shut_down() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     one.send_all([message.clone(), message.clone()]).unwrap();
-    let peek = queue.try_peek(one.group()).unwrap();
-    assert_eq!(queue.drain(one.group()).unwrap().len(), 1);
+    let peek = queue.try_peek(one.group_id()).unwrap();
+    assert_eq!(queue.drain(one.group_id()).unwrap().len(), 1);
     assert_eq!((alive(), queue.snapshot().waiting), (1, 1));
     assert!(queue.shutdown().is_empty());
     let receive = queue.try_receive().err();
@@ -140,7 +140,7 @@ fn a_peeked_message_is_neither_drained_nor_shut_down() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     one.send(message.clone()).unwrap();
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     drop((queue, one, lane));
     assert_eq!((Arc::strong_count(&peek), alive()), (2, 1));
     drop(peek);
@@ -153,7 +153,7 @@ fn a_peeked_message_keeps_its_permit_and_its_thread_is_a_holder() {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let one = lane.conversation().unwrap();
     one.send(1).unwrap();
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     assert_eq!(one.send(2).unwrap_err().reason, SendReason::Full);
     let own = one.send_wait(2).wait().unwrap_err();
     assert_eq!(own.reason, SendReason::OwnQueue);
@@ -175,7 +175,7 @@ fn a_waker_that_panics_at_its_end_loses_nothing() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     one.send("1").unwrap();
-    let peek = queue.try_peek(one.group()).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
     let mut receive = queue.receive();
     let waker = Waker::from(Arc::new(Panics));
     assert!(poll(&mut receive, &waker).is_pending());
@@ -204,11 +204,11 @@ fn looks_change_no_order() {
             let at = random.below(6);
             let level = random.below(4) as u8;
             let kind = random.below(5);
-            let looked = seen.try_peek(queues[1].1[random.below(6)].group());
+            let looked = seen.try_peek(queues[1].1[random.below(6)].group_id());
             for (queue, groups) in &queues {
                 match kind {
                     0 | 1 => groups[at].send(n).unwrap(),
-                    2 => queue.bump(groups[at].group(), level).unwrap(),
+                    2 => queue.bump(groups[at].group_id(), level).unwrap(),
                     _ => {}
                 }
             }

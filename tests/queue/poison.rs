@@ -34,7 +34,7 @@ fn a_closed_queue_ends_waits_when_only_poisoned_messages_are_left() {
     assert_eq!(wait.wait().err(), Some(NoMore::OnlyPoisoned));
     let many = queue.receive_many(2);
     assert_eq!(many.wait().err(), Some(NoMore::OnlyPoisoned));
-    let mut named = queue.receive_from(bad.group());
+    let mut named = queue.receive_from(bad.group_id());
     assert!(matches!(
         queue_support::poll(&mut named, &waker),
         Poll::Ready(Err(NoTurn::Closed(NoMore::OnlyPoisoned)))
@@ -68,7 +68,7 @@ fn each_poisoned_group_is_reported_once() {
     // One failure before any wait, and one group that is resumed before its wait reports it.
     fail(0);
     fail(1);
-    assert!(queue.resume(all[1].group()).unwrap());
+    assert!(queue.resume(all[1].group_id()).unwrap());
     assert_eq!(take(&queue).unwrap().complete(), "m");
     let told = |poll| match poll {
         Poll::Ready(Ok(poisoned)) => {
@@ -78,7 +78,7 @@ fn each_poisoned_group_is_reported_once() {
         other => panic!("{other:?}"),
     };
     let first = queue_support::poll(&mut waits[0], &waker);
-    assert_eq!(told(first), all[0].group());
+    assert_eq!(told(first), all[0].group_id());
     for wait in &mut waits[1..] {
         assert!(queue_support::poll(wait, &waker).is_pending());
     }
@@ -89,12 +89,12 @@ fn each_poisoned_group_is_reported_once() {
     drop(woken);
     assert_eq!(wakes.count(), 2);
     let second = queue_support::poll(&mut last, &waker);
-    assert_eq!(told(second), all[2].group());
+    assert_eq!(told(second), all[2].group_id());
     // Poisoned again, the group is reported again.
-    assert_eq!(queue.take_failed(all[0].group()), Ok(Some("m")));
+    assert_eq!(queue.take_failed(all[0].group_id()), Ok(Some("m")));
     fail(0);
     let again = queue.next_poisoned().wait().unwrap();
-    assert_eq!((again.group, again.waiting), (all[0].group(), 1));
+    assert_eq!((again.group, again.waiting), (all[0].group_id(), 1));
     assert_eq!(queue.poisoned().len(), 2);
 }
 

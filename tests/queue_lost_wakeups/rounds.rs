@@ -127,7 +127,7 @@ impl Life {
     fn bumped_message(&mut self) {
         self.ready();
         let (at, level) = (self.random.below(4), self.random.below(256) as u8);
-        self.queue.bump(self.plain[at].group(), level).unwrap();
+        self.queue.bump(self.plain[at].group_id(), level).unwrap();
         self.send(at, Complete);
         self.served(1);
     }
@@ -191,7 +191,7 @@ impl Life {
             self.now += Duration::from_secs(1);
             assert_eq!(self.queue.advance(self.now), None);
         } else {
-            assert!(self.queue.resume(self.plain[at].group()).unwrap());
+            assert!(self.queue.resume(self.plain[at].group_id()).unwrap());
         }
         self.served(1);
     }
@@ -221,7 +221,7 @@ impl Life {
     fn named_gives_up(&mut self) {
         let at = self.random.below(4);
         let (wakes, waker) = WakeCounter::new();
-        let mut named = self.queue.receive_from(self.plain[at].group());
+        let mut named = self.queue.receive_from(self.plain[at].group_id());
         assert!(matches!(poll(&mut named, &waker), Poll::Pending));
         self.send(at, Complete);
         assert_eq!(wakes.count(), 1);

@@ -98,7 +98,7 @@ impl<'a> Worker<'a> {
                 let tracked = epoch.tracked(&mut self.random);
                 let level = self.random.below(256) as u8;
                 // The group is stale if it has just ended.
-                _ = epoch.queue.bump(tracked.conversation.group(), level);
+                _ = epoch.queue.bump(tracked.conversation.group_id(), level);
             }
             45..57 => {
                 if let Ok(turn) = epoch.queue.try_receive() {
@@ -124,14 +124,14 @@ impl<'a> Worker<'a> {
                 });
             }
             73..79 => {
-                let group = epoch.tracked(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group_id();
                 self.wait(async move {
                     let turn = epoch.queue.receive_from(group).await;
                     turn.into_iter().map(Turn::into_owned).collect()
                 });
             }
             79..83 => {
-                let group = epoch.tracked(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group_id();
                 if let Ok(turn) = epoch.queue.try_receive_from(group) {
                     self.serve(turn);
                 }
@@ -150,7 +150,7 @@ impl<'a> Worker<'a> {
                 // In flight counts units: SEMANTICS 2, "A turn is the exclusive right". A turn may
                 // have a unit and no message.
                 assert!(!epoch.bounded || snapshot.waiting <= u64::from(CAPACITY));
-                let group = epoch.tracked(&mut self.random).conversation.group();
+                let group = epoch.tracked(&mut self.random).conversation.group_id();
                 if let Ok(first) = epoch.queue.try_peek(group) {
                     first.check_open();
                 }

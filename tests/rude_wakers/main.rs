@@ -370,5 +370,5 @@ fn a_wait_for_what_failed_is_polled_again() {
     one.send("message").unwrap();
     let delivery = queue.try_receive().unwrap().next().unwrap().detach();
     let poisoned = goes_on(queue.next_poisoned(), || delivery.give_back());
-    assert_eq!(poisoned.map(|poisoned| poisoned.group), Ok(one.group()));
+    assert_eq!(poisoned.map(|poisoned| poisoned.group), Ok(one.group_id()));
 }

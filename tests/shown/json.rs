@@ -55,7 +55,7 @@ fn a_poisoned_group() {
     let anna = queue.lane(1, 1).unwrap().conversation().unwrap();
     anna.send("fails").unwrap();
     drop(queue.try_receive().unwrap().next());
-    let expected = json!({ "group": anna.group(), "message": 1, "attempts": 1, "waiting": 1 });
+    let expected = json!({ "group": anna.group_id(), "message": 1, "attempts": 1, "waiting": 1 });
     assert_eq!(to_value(queue.poisoned()).unwrap(), json!([expected]));
 }
 

@@ -14,7 +14,7 @@ use conversant::simulator::{Simulation, Work};
 fn ids() {
     let queue = Queue::<()>::new();
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
-    let [one, two] = [(); 2].map(|()| lane.conversation().unwrap().group());
+    let [one, two] = [(); 2].map(|()| lane.conversation().unwrap().group_id());
     assert_ne!(one.to_string(), two.to_string());
     assert_eq!(format!("{one:?}"), format!("GroupId({one})"));
     let jobs = JobQueue::new();
@@ -33,7 +33,7 @@ fn a_poisoned_group() {
     one.send_all([1, 2]).unwrap();
     drop(queue.try_receive().unwrap().next());
     let poisoned = queue.poisoned().remove(0);
-    let said = format!("group {}: message 1 failed 1 times, 2 wait", one.group());
+    let said = format!("group {}: message 1 failed 1 times, 2 wait", one.group_id());
     assert_eq!(poisoned.to_string(), said);
 }
 

@@ -32,7 +32,7 @@ fn a_bump_is_told_if_it_changes_something() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
     let (queue, lane, conversation) = queue_of(Queue::builder());
-    let group = conversation.group();
+    let group = conversation.group_id();
     conversation.send(1).unwrap();
     queue.bump(group, 200).unwrap();
     queue.bump(group, 200).unwrap();
@@ -51,7 +51,7 @@ fn a_bump_is_told_if_it_changes_something() {
 
     let keyed = Keyed::new(lane);
     keyed.send("anna", 2).unwrap();
-    let anna = keyed.group(&"anna").unwrap();
+    let anna = keyed.group_id(&"anna").unwrap();
     queue.bump(anna, 8).unwrap();
     assert_eq!(recorder.events(), [bumped(anna, 0, 8)]);
 }
@@ -61,7 +61,7 @@ fn a_pause_is_told_once() -> Result<(), OutOfRange> {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
     let (queue, _lane, conversation) = queue_of(Queue::builder());
-    let group = queue.group(conversation.group()).unwrap();
+    let group = queue.group(conversation.group_id()).unwrap();
     group.set_limit(2)?;
     group.set_level(0);
     assert!(recorder.events().is_empty());
@@ -78,7 +78,7 @@ fn failures_are_told(fail: impl Fn(&Queue<u32>)) {
     let _guard = recorder.listen();
     let builder = Queue::builder().attempts(2).back_off(PAUSE, PAUSE);
     let (queue, _lane, conversation) = queue_of(builder);
-    let group = conversation.group();
+    let group = conversation.group_id();
     conversation.send(1).unwrap();
     let (number, _) = queue.peek(group).unwrap().unwrap();
     fail(&queue);
@@ -128,7 +128,7 @@ fn nothing_is_told_message_by_message() {
 
 /// A bump by each way, a pause, and a message that fails for the last time.
 fn all(queue: &Queue<u32>, conversation: &Conversation<u32>) {
-    let group = queue.group(conversation.group()).unwrap();
+    let group = queue.group(conversation.group_id()).unwrap();
     conversation.send(1).unwrap();
     group.bump(1);
     group.set_limit(0).unwrap();
@@ -142,7 +142,7 @@ fn no_lock_is_held() {
     let recorder = Recorder::default();
     let _guard = recorder.listen();
     let (queue, lane, conversation) = queue_of(Queue::builder().attempts(1));
-    let (same, group) = (queue.clone(), conversation.group());
+    let (same, group) = (queue.clone(), conversation.group_id());
     let keyed = Arc::new(Keyed::new(lane));
     let by_key = keyed.clone();
     let free = Arc::new(AtomicU32::new(0));
@@ -154,10 +154,10 @@ fn no_lock_is_held() {
         times.fetch_add(1, Relaxed);
         // Each of these takes a lock of the group, or of the key's shard, too.
         _ = same.group(group).unwrap().waiting();
-        _ = by_key.group(&"anna");
+        _ = by_key.group_id(&"anna");
     });
     all(&queue, &conversation);
-    keyed.handle("anna").unwrap().set_limit(0).unwrap();
+    keyed.group("anna").unwrap().set_limit(0).unwrap();
     assert_eq!(recorder.events().len(), 5);
     assert_eq!(free.load(Relaxed), 5);
 }
@@ -170,7 +170,7 @@ fn a_panic_of_the_subscriber_stops_nobody() {
     let (queue, _lane, conversation) = queue_of(Queue::builder().attempts(1));
     all(&queue, &conversation);
     assert_eq!(recorder.events().len(), 4);
-    let group = conversation.group();
+    let group = conversation.group_id();
     assert_eq!(queue.take_failed(group).unwrap(), Some(1));
 
     // Also if the event is sent during another panic.

@@ -195,7 +195,7 @@ fn alone(rounds: usize, kind: &impl Kind, claim: usize) -> usize {
         for conversation in &conversations {
             sent += 1;
             if kind.bumps(sent) {
-                queue.bump(conversation.group(), 200).expect("there");
+                queue.bump(conversation.group_id(), 200).expect("there");
             }
             conversation.send(round as u64).expect("open");
         }

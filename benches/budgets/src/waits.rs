@@ -66,7 +66,7 @@ fn by_name(rounds: usize) -> usize {
     let queue = Queue::new();
     let conversation = conversation(&queue);
     for round in 0..rounds {
-        let receive = waits(queue.receive_from(conversation.group()));
+        let receive = waits(queue.receive_from(conversation.group_id()));
         conversation.send(black_box(round)).expect("open");
         let mut turn = ready(receive).expect("open");
         black_box(turn.next().map(|delivery| delivery.complete()));

@@ -129,7 +129,7 @@ impl World {
         let Some(queue) = &self.queues[id.1] else {
             return;
         };
-        let turn = queue.try_receive_from(self.at(id).group());
+        let turn = queue.try_receive_from(self.at(id).group_id());
         let turn = turn.map(conversant::queue::Turn::into_owned);
         let expected = self.model.receive(id);
         let nothing = match turn {

@@ -6,13 +6,13 @@ use super::*;
 fn a_stale_handle_is_an_error_and_never_another_dialog() {
     let world = World::new();
     let (near, far) = world.pair();
-    let (id, stale, group) = (near.id(), near.clone(), near.group());
+    let (id, stale, group) = (near.id(), near.clone(), near.group_id());
     drop((near, far));
     assert!(world.is_clean());
     // A dialog in the same slots.
     let (near, _far) = world.pair();
     assert_ne!(near.id(), id);
-    assert_ne!(near.group(), group);
+    assert_ne!(near.group_id(), group);
     assert_eq!(stale.send("x").unwrap_err().reason, Refused::Ended);
     assert_eq!(stale.end(), Err(Stale));
     assert_eq!(stale.set_timer(Duration::ZERO), Err(Stale));
@@ -67,10 +67,10 @@ fn an_empty_side_of_a_closed_queue_is_not_drained_before_its_queue_is() {
     let [(near, far), (busy, _far)] = [(); 2].map(|()| world.pair());
     busy.send("work").unwrap();
     world.far.close();
-    let nothing = |far: &Endpoint<_>| world.far.try_receive_from(far.group()).err();
+    let nothing = |far: &Endpoint<_>| world.far.try_receive_from(far.group_id()).err();
     assert_eq!(nothing(&far), Some(NoTurn::Empty));
     near.end().unwrap();
-    let mut by_name = world.far.try_receive_from(far.group()).unwrap();
+    let mut by_name = world.far.try_receive_from(far.group_id()).unwrap();
     assert_eq!(by_name.next().unwrap().complete().event, End);
     drop(by_name);
     assert_eq!(next(&world.far).unwrap().event, Message("work"));

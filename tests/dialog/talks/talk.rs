@@ -37,14 +37,14 @@ fn an_event_says_which_endpoint_it_came_to_so_that_the_answer_goes_back_on_its_d
         assert_eq!(
             question.endpoint().peer_group(),
             match name {
-                "anna" => dialogs[0].group(),
-                _ => dialogs[1].group(),
+                "anna" => dialogs[0].group_id(),
+                _ => dialogs[1].group_id(),
             }
         );
         question.endpoint().send(name).unwrap();
     }
     for (near, name) in dialogs.iter().zip(["anna", "bert"]) {
-        let mut turn = world.near.try_receive_from(near.group()).unwrap();
+        let mut turn = world.near.try_receive_from(near.group_id()).unwrap();
         let answer = turn.next().unwrap().complete();
         assert_eq!(
             (&answer.event, answer.endpoint().id()),

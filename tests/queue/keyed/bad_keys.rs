@@ -14,7 +14,7 @@ fn keys_of_one_hash_are_told_apart() {
         }
     }
     assert_eq!(orders.len(), 4);
-    let groups = (0..4).map(|key| orders.group(&key).unwrap());
+    let groups = (0..4).map(|key| orders.group_id(&key).unwrap());
     assert_eq!(groups.collect::<std::collections::HashSet<_>>().len(), 4);
     assert_eq!(served(&queue).len(), 16);
     assert!(orders.is_empty());
@@ -54,7 +54,7 @@ fn a_panicking_eq_sends_nothing_and_breaks_nothing() {
     assert!(catch_unwind(AssertUnwindSafe(|| orders.send(Fickle(1), 2))).is_err());
     PANICS.set(false);
     orders.send(Fickle(1), 3).unwrap();
-    assert_eq!(orders.handle(Fickle(1)).unwrap().waiting(), 2);
+    assert_eq!(orders.group(Fickle(1)).unwrap().waiting(), 2);
     PANICS.set(true);
     // Forgetting keys calls no `Eq`.
     assert_eq!(served(&queue), [1, 3]);
@@ -136,7 +136,7 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     orders.send(key(), 2).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     orders.send_in(key(), 0, 3).unwrap();
-    drop(orders.handle(key()).unwrap());
+    drop(orders.group(key()).unwrap());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
     assert_eq!(served(&queue), [1, 2, 3]);
     // An idle group is kept with its key until `len()` is called.
@@ -146,7 +146,7 @@ fn a_key_may_call_its_keeper_when_it_is_dropped() {
     orders.send(key(), 4).unwrap();
     PANICS.set(true);
     for change in [
-        &(|| orders.handle(key()).is_ok()) as &dyn Fn() -> bool,
+        &(|| orders.group(key()).is_ok()) as &dyn Fn() -> bool,
         &|| orders.send_in(key(), 0, 5).is_ok(),
         &|| orders.send(key(), 5).is_ok(),
     ] {
@@ -178,7 +178,7 @@ fn a_key_may_call_its_keeper_when_it_is_copied() {
     // The key that is kept.
     assert_eq!(asked(), 1);
     let turn = queue.try_receive().unwrap();
-    let told = orders.key_of(turn.group()).unwrap();
+    let told = orders.key_of(turn.group_id()).unwrap();
     assert_eq!((told.name, asked()), (1, 1));
     drop((told, turn));
     assert_eq!(asked(), 1);

@@ -109,7 +109,7 @@ impl<M: Build> World<M> {
     /// The group that a name stands for, by its conversations.
     fn group(&self, id: conversant::queue::GroupId) -> Option<usize> {
         self.things.iter().find_map(|thing| match thing {
-            Thing::Conversation(at, one) if one.group() == id => Some(*at),
+            Thing::Conversation(at, one) if one.group_id() == id => Some(*at),
             _ => None,
         })
     }
@@ -119,7 +119,7 @@ impl<M: Build> World<M> {
             return;
         };
         let turn = turn.into_owned();
-        let Some(group) = self.group(turn.group()) else {
+        let Some(group) = self.group(turn.group_id()) else {
             return;
         };
         self.work(group, turn);

@@ -24,7 +24,7 @@ fn the_largest_of_everything() {
     one.send_all(0..100).unwrap();
     one.send_in(u32::MAX, 100).unwrap();
     assert!(one.send_in(u32::MAX - 1, 101).is_err());
-    queue.bump(one.group(), 255).unwrap();
+    queue.bump(one.group_id(), 255).unwrap();
     let mut turns: Vec<_> = queue.try_receive_many(usize::MAX).unwrap().collect();
     assert_eq!(turns.len(), 1);
     let batch = turns[0].next_batch(usize::MAX).unwrap();
@@ -85,7 +85,7 @@ fn more_messages_than_32_bits_count() {
     let one = queue.lane(1, Limit::Unlimited).unwrap();
     let one = one.conversation().unwrap();
     one.send_all((0..MANY).map(|_| ())).unwrap();
-    let waiting = queue.waiting_in(one.group());
+    let waiting = queue.waiting_in(one.group_id());
     // Taking them out would make a list of them.
     std::mem::forget((queue, one));
     assert_eq!(waiting, Ok(MANY));
@@ -99,7 +99,7 @@ fn a_burst_of_no_size() {
     let one = lane.conversation().unwrap();
     let burst = 100_000;
     assert!(one.send_all((0..burst).map(Nothing::make)).is_ok());
-    assert_eq!(queue.waiting_in(one.group()), Ok(burst));
+    assert_eq!(queue.waiting_in(one.group_id()), Ok(burst));
     assert_eq!(serve(&queue).len(), burst);
     assert!(alive().is_empty());
 }

@@ -91,7 +91,7 @@ fn in_a_handler() {
 #[test]
 fn taken_out() {
     let (queue, one) = sent(0..6, &[3]);
-    let drained = queue.drain(one.group()).unwrap();
+    let drained = queue.drain(one.group_id()).unwrap();
     assert_eq!(panic_of(|| drop(drained)), Some(3));
     assert!(alive().is_empty());
     for number in 0..6 {
@@ -146,7 +146,7 @@ fn in_hand_when_the_queue_goes() {
                 panic_of(|| drop(detached))
             }
             _ => {
-                let look = queue.try_peek(one.group()).unwrap();
+                let look = queue.try_peek(one.group_id()).unwrap();
                 drop(queue);
                 panic_of(|| drop(look))
             }

@@ -113,9 +113,9 @@ impl Shared {
         let Some(queue) = queue else { return };
         drop(queue.snapshot());
         for conversation in &self.conversations {
-            _ = queue.bump(conversation.group(), 7);
-            drop(queue.try_peek(conversation.group()));
-            _ = queue.peek(conversation.group());
+            _ = queue.bump(conversation.group_id(), 7);
+            drop(queue.try_peek(conversation.group_id()));
+            _ = queue.peek(conversation.group_id());
         }
         if let Ok(mut turn) = queue.try_receive() {
             drop(turn.next());
@@ -151,7 +151,7 @@ fn those_that_are_taken_out() {
     shared.fill();
     let queue = shared.queue();
     for conversation in &shared.conversations {
-        drop(queue.drain(conversation.group()).unwrap());
+        drop(queue.drain(conversation.group_id()).unwrap());
     }
     shared.fill_again();
     drop(queue.shutdown());
@@ -177,7 +177,7 @@ fn those_in_hand_when_it_goes() {
     let queue = shared.queue();
     let turn = queue.try_receive().unwrap().into_owned();
     let detached = take(&queue).unwrap();
-    let look = queue.try_peek(shared.conversations[2].group()).unwrap();
+    let look = queue.try_peek(shared.conversations[2].group_id()).unwrap();
     drop(queue);
     let last = shared.queue.lock().unwrap().take();
     drop(last);
@@ -202,10 +202,10 @@ fn those_that_hold_what_is_the_queues() {
                     .unwrap();
             }
         }
-        let by_name = |at: usize| queue.try_receive_from(rest[at].group()).unwrap();
+        let by_name = |at: usize| queue.try_receive_from(rest[at].group_id()).unwrap();
         let turn = by_name(0).into_owned();
         let detached = by_name(1).next().unwrap().detach();
-        let look = queue.try_peek(rest[2].group()).unwrap();
+        let look = queue.try_peek(rest[2].group_id()).unwrap();
         let inner = Reentrant::holds(49, Held::Lane(queue.lane(1, Limit::SERIAL).unwrap()));
         let own = lane.conversation().unwrap();
         own.send(Reentrant::plain(48)).unwrap();

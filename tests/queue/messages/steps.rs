@@ -109,7 +109,7 @@ fn taken_out<M: Build>() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     send(&one, 0..5);
     drop(take(&queue).unwrap());
-    let drained = queue.drain(one.group()).unwrap();
+    let drained = queue.drain(one.group_id()).unwrap();
     let seen: Vec<_> = drained.iter().map(Build::number).collect();
     assert_eq!(seen, expected::<M>(0..5));
     drop(drained);
@@ -119,7 +119,7 @@ fn taken_out<M: Build>() {
     for tier in 0..3 {
         assert!(two.send_in(tier, M::make(8 + tier as usize)).is_ok());
     }
-    let look = queue.try_peek(two.group()).unwrap();
+    let look = queue.try_peek(two.group_id()).unwrap();
     assert_eq!(look.number(), 1);
     assert_eq!(Build::number(&*look), number_of::<M>(8));
     let held = take(&queue).unwrap();
@@ -173,7 +173,7 @@ fn dropped_with_the_queue<M: Build>() {
             assert!(tiers.send_in(tier, M::make(100 + tier as usize)).is_ok());
         }
         for _ in 0..5 {
-            let mut turn = queue.try_receive_from(all[2].group()).unwrap();
+            let mut turn = queue.try_receive_from(all[2].group_id()).unwrap();
             drop(turn.next());
         }
         assert_eq!(queue.poisoned().len(), 1);
@@ -200,13 +200,13 @@ fn in_hand_when_the_queue_goes<M: Build>() {
         send(one, 10 * at..10 * at + 5);
     }
     let owned = |at: usize| {
-        let turn = queue.try_receive_from(all[at].group()).unwrap();
+        let turn = queue.try_receive_from(all[at].group_id()).unwrap();
         turn.into_owned()
     };
     let (at_hand, mut one, mut batch) = (owned(0), owned(1), owned(2));
     let mut bare = owned(3);
     let detached = [(); 1].map(|()| bare.next().unwrap().detach());
-    let look = queue.try_peek(all[4].group()).unwrap();
+    let look = queue.try_peek(all[4].group_id()).unwrap();
     let delivery = one.next().unwrap();
     let lent = batch.next_batch(3).unwrap();
     drop(queue);

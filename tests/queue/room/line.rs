@@ -156,7 +156,7 @@ fn several_wait_for_all_their_places_at_once() {
 fn room_comes_from_everything_that_takes_out() {
     let (queue, _lane, wide) = full::<u32>(2);
     let mut waiting = one(&wide, 1);
-    assert_eq!(queue.drain(wide.group()), Ok(vec![0, 0]));
+    assert_eq!(queue.drain(wide.group_id()), Ok(vec![0, 0]));
     assert!(waiting.is_sent());
     wide.send(2).unwrap();
     // Failed five times: poisoned, it keeps its place until it is drained.
@@ -166,7 +166,7 @@ fn room_comes_from_everything_that_takes_out() {
     }
     assert_eq!(queue.poisoned().len(), 1);
     assert_eq!(waiting.wakes.count(), 0);
-    assert_eq!(queue.drain(wide.group()), Ok(vec![1, 2]));
+    assert_eq!(queue.drain(wide.group_id()), Ok(vec![1, 2]));
     assert_eq!(waiting.wakes.count(), 1);
     assert!(waiting.is_sent());
     // In flight while its queue is gone: the place is freed with its delivery.
@@ -180,7 +180,7 @@ fn the_tier_is_that_of_the_moment_and_can_be_said() {
     let mut down = Waiting::of(wide.send_wait(1).in_tier(1));
     let mut last = one(&wide, 2);
     let mut up = Waiting::of(wide.send_wait(3).in_tier(7));
-    assert_eq!(queue.drain(wide.group()), Ok(vec![0, 0]));
+    assert_eq!(queue.drain(wide.group_id()), Ok(vec![0, 0]));
     // One of these two was faster, and its tier does not go down.
     assert!(down.is_sent());
     assert!(last.is_sent());

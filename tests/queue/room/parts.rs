@@ -27,7 +27,7 @@ fn reason<M>(sent: Result<(), SendError<M>>) -> SendReason {
 }
 
 fn status(queue: &Queue<u32>, of: &Conversation<u32>) -> GroupStatus {
-    let group = queue.groups().find(|group| group.id == of.group());
+    let group = queue.groups().find(|group| group.id == of.group_id());
     group.unwrap()
 }
 
@@ -61,11 +61,7 @@ fn a_full_group_refuses_and_leaves_room_for_others() {
     assert_eq!(reason(dead.send_in(0, 9)), SendReason::GroupFull);
     assert_eq!(dead.try_reserve().unwrap_err(), SendReason::GroupFull);
     assert_eq!(reason(dead.send_all(0..4)), SendReason::AboveCapacity);
-    assert_eq!(
-        queue.available_permits(),
-        Some(7),
-        "what is refused holds nothing"
-    );
+    assert_eq!(queue.room(), Some(7), "what is refused holds nothing");
     has_room(&alive, 7, SendReason::Full);
     assert_eq!(serve(&queue), [0, 1, 2, 0, 1, 2, 3, 4, 5, 6]);
     has_room(&dead, 3, SendReason::GroupFull);
@@ -138,9 +134,9 @@ fn what_is_taken_out_makes_room() {
     drop(turn.next().unwrap().detach());
     assert_eq!(reason(wide.send(0)), full);
     drop(turn);
-    assert_eq!(queue.drain(wide.group()).unwrap().len(), 4);
+    assert_eq!(queue.drain(wide.group_id()).unwrap().len(), 4);
     has_room(&wide, 4, full);
-    let peek = queue.try_peek(wide.group()).unwrap();
+    let peek = queue.try_peek(wide.group_id()).unwrap();
     assert_eq!(reason(wide.send(0)), full, "it waits all the same");
     drop(peek);
     assert_eq!(reason(wide.send(0)), full);
@@ -211,7 +207,7 @@ fn what_is_poisoned_waits_until_it_is_taken_out() {
     queue.try_receive().unwrap().next().unwrap().give_back();
     assert_eq!(reason(bad.send(3)), SendReason::GroupFull);
     let mut waits = one(&bad, 3);
-    assert_eq!(queue.take_failed(bad.group()), Ok(Some(1)));
+    assert_eq!(queue.take_failed(bad.group_id()), Ok(Some(1)));
     assert_eq!(wake_counts([&waits]), [1]);
     assert!(waits.is_sent());
     assert_eq!(serve(&queue), [2, 3]);
@@ -264,7 +260,7 @@ fn who_waits_for_its_group_keeps_no_permit_of_lane_or_queue() {
     let waiting = [1, 2, 3, 4].map(|n| one(&dead, n));
     has_room(&alive, 2, SendReason::LaneFull);
     let mut in_lane = one(&alive, 5);
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
     assert_eq!(lanes(&queue)[0].sends.waiting, 1);
     lane.set_capacity(4).unwrap();
     assert_eq!(wake_counts([&in_lane]), [1]);
@@ -375,7 +371,7 @@ fn room_that_is_reserved_counts_in_the_group_and_the_lane() {
     drop(reserved);
     has_room(&one, 1, SendReason::GroupFull);
     has_room(&other, 1, SendReason::LaneFull);
-    assert_eq!(queue.available_permits(), Some(2));
+    assert_eq!(queue.room(), Some(2));
 }
 
 /// A thread that holds a turn of a queue with a capacity does not wait for itself.

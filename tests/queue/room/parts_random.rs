@@ -84,7 +84,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     fn of(&self, group: conversant::queue::GroupId) -> usize {
-        let found = self.to.iter().position(|to| to.group() == group);
+        let found = self.to.iter().position(|to| to.group_id() == group);
         found.unwrap()
     }
 
@@ -128,7 +128,7 @@ impl<'a> World<'a> {
         let Ok(mut turn) = self.queue.try_receive() else {
             return;
         };
-        let group = self.of(turn.group());
+        let group = self.of(turn.group_id());
         // The claim takes the first message out.
         self.naive.taken(group, 1);
         if self.random.below(3) == 0 {
@@ -212,7 +212,7 @@ impl<'a> World<'a> {
 
     fn take_out(&mut self) {
         let group = self.random.below(GROUPS);
-        let id = self.to[group].group();
+        let id = self.to[group].group_id();
         if self.random.below(2) == 0 {
             drop(self.queue.try_peek(id));
             return;
@@ -250,7 +250,7 @@ impl<'a> World<'a> {
         }
         self.naive.settle();
         for (to, waiting) in self.to.iter().zip(self.naive.waiting) {
-            assert_eq!(self.queue.waiting_in(to.group()), Ok(waiting));
+            assert_eq!(self.queue.waiting_in(to.group_id()), Ok(waiting));
         }
         for one in &self.waits {
             let told = one.waiting.wakes.count() > one.wakes_seen;

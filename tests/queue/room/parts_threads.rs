@@ -55,10 +55,10 @@ fn a_dead_customer_holds_nobody_up() {
             })
         });
         alive.into_iter().for_each(|alive| alive.join().unwrap());
-        assert_eq!(dead.group(), queue.groups().next().unwrap().id);
+        assert_eq!(dead.group_id(), queue.groups().next().unwrap().id);
         queue.close();
         of_dead.into_iter().for_each(|dead| dead.join().unwrap());
-        assert_eq!(queue.drain(dead.group()).unwrap(), [0, 0]);
+        assert_eq!(queue.drain(dead.group_id()).unwrap(), [0, 0]);
     });
     assert_eq!(sent.into_inner(), 2);
     assert_eq!(sum.into_inner(), 3 * EACH * (EACH + 1) / 2);
@@ -112,7 +112,7 @@ fn they_change_while_all_is_at_work() {
             }
             over.store(true, Ordering::Relaxed);
         });
-        while queue.available_permits() != Some(6) {
+        while queue.room() != Some(6) {
             thread::yield_now();
         }
         let all = to.each_ref().map(|to| to.try_reserve());
@@ -149,7 +149,7 @@ fn no_more_wait_than_may() {
                 while let Ok(mut turn) = queue.receive().wait() {
                     let waiting = to
                         .each_ref()
-                        .map(|to| queue.waiting_in(to.group()).unwrap());
+                        .map(|to| queue.waiting_in(to.group_id()).unwrap());
                     assert!(waiting.iter().all(|&waiting| waiting <= 2), "{waiting:?}");
                     while let Some(delivery) = turn.next() {
                         sum.fetch_add(delivery.complete(), Ordering::Relaxed);

@@ -9,16 +9,16 @@ fn it_is_kept_until_it_is_used_or_given_up() {
     assert_eq!(queue.capacity(), Limit::AtMost(2));
     let first = conversation.reserve().wait().unwrap();
     let second = conversation.try_reserve().unwrap();
-    assert_eq!(queue.available_permits(), Some(0));
+    assert_eq!(queue.room(), Some(0));
     assert_eq!(conversation.try_reserve().unwrap_err(), SendReason::Full);
     assert_eq!(conversation.send(1).unwrap_err().reason, SendReason::Full);
     drop(second);
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
     first.send(2).unwrap();
     conversation.send(3).unwrap();
-    assert_eq!(queue.available_permits(), Some(0));
+    assert_eq!(queue.room(), Some(0));
     assert_eq!(serve(&queue), [2, 3]);
-    assert_eq!(queue.available_permits(), Some(2));
+    assert_eq!(queue.room(), Some(2));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_closed_queue_takes_no_message_and_has_the_room_back() {
     queue.close();
     let refused = reserved.send(1).unwrap_err();
     assert_eq!((refused.message, refused.reason), (1, SendReason::Closed));
-    assert_eq!(queue.available_permits(), Some(1));
+    assert_eq!(queue.room(), Some(1));
     let refused = conversation.reserve().wait().unwrap_err();
     assert_eq!(refused, SendReason::Closed);
 }
@@ -64,7 +64,7 @@ fn without_a_capacity_there_is_always_room() {
     let lane = queue.lane(1, Limit::Unlimited).unwrap();
     let conversation = lane.conversation().unwrap();
     assert_eq!(queue.capacity(), Limit::Unlimited);
-    assert_eq!(queue.available_permits(), None);
+    assert_eq!(queue.room(), None);
     conversation.try_reserve().unwrap().send(1).unwrap();
     conversation.reserve().wait().unwrap().send(2).unwrap();
     drop(conversation.try_reserve());
@@ -78,10 +78,10 @@ fn what_threads_have_cached_is_counted() {
     let conversation = lane.conversation().unwrap();
     for sent in 1..=100 {
         conversation.send(sent).unwrap();
-        assert_eq!(queue.available_permits(), Some(4096 - i64::from(sent)));
+        assert_eq!(queue.room(), Some(4096 - i64::from(sent)));
     }
     for done in 1..=100 {
         complete_one(&queue);
-        assert_eq!(queue.available_permits(), Some(4096 - 100 + done));
+        assert_eq!(queue.room(), Some(4096 - 100 + done));
     }
 }

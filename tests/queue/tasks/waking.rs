@@ -324,7 +324,7 @@ fn a_waiting_receive_takes_what_was_bumped() {
     let [a, b, c] = conversations(&queue);
     let mut waiting = [Waiting::new(&queue), Waiting::new(&queue)];
     // For a group in which nothing waits yet.
-    queue.bump(c.group(), 7).unwrap();
+    queue.bump(c.group_id(), 7).unwrap();
     assert_eq!(wake_counts(&waiting), [0, 0]);
     a.send(1).unwrap();
     b.send(2).unwrap();
@@ -332,7 +332,7 @@ fn a_waiting_receive_takes_what_was_bumped() {
     assert_eq!(wake_counts(&waiting), [1, 1]);
     assert_eq!(waiting[0].got(), 3);
     // After the wake-up, and before the poll.
-    queue.bump(b.group(), 7).unwrap();
+    queue.bump(b.group_id(), 7).unwrap();
     assert_eq!(waiting[1].got(), 2);
     assert_eq!(serve(&queue), [1]);
 }

@@ -124,10 +124,10 @@ impl World {
             if random.below(10) == 0 {
                 continue;
             }
-            let group = turn.group();
+            let group = turn.group_id();
             loop {
                 let Some(delivery) = turn.next() else { break };
-                assert_eq!(group, delivery.group());
+                assert_eq!(group, delivery.group_id());
                 if random.below(3) == 0 {
                     let delivery = delivery.detach();
                     // Together with the turn, which may go on, or without it.
@@ -159,7 +159,7 @@ impl World {
             conversations[group].send(message).unwrap();
             match random.below(6) {
                 0 => {
-                    let id = conversations[random.below(GROUPS)].group();
+                    let id = conversations[random.below(GROUPS)].group_id();
                     self.queue.bump(id, random.below(256) as u8).unwrap();
                 }
                 1 => limits.disturb(&mut random),

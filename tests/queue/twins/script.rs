@@ -154,7 +154,7 @@ impl Op {
         Self { kind, a, b }
     }
 
-    pub(crate) fn group(&self) -> usize {
+    pub(crate) fn group_id(&self) -> usize {
         self.a % GROUPS
     }
 

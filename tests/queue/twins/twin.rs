@@ -123,7 +123,7 @@ impl Twin {
     }
 
     fn id(&self, op: &Op) -> GroupId {
-        self.groups[op.group()].id()
+        self.groups[op.group_id()].id()
     }
 
     /// The group's number in the script.
@@ -133,7 +133,7 @@ impl Twin {
     }
 
     fn send(&mut self, op: &Op) -> String {
-        let conversation = &self.conversations[op.group()];
+        let conversation = &self.conversations[op.group_id()];
         let first = self.tried + 1;
         let count = match op.kind {
             Kind::SendAll => op.few(),
@@ -168,7 +168,10 @@ impl Twin {
             Ok(turns) => turns,
             Err(why) => return why,
         };
-        let numbers: Vec<_> = turns.iter().map(|turn| self.number(turn.group())).collect();
+        let numbers: Vec<_> = turns
+            .iter()
+            .map(|turn| self.number(turn.group_id()))
+            .collect();
         self.turns.extend(turns);
         words(numbers)
     }
@@ -225,7 +228,7 @@ impl Twin {
             }
             Kind::DropTurn => {
                 let turn = remove(&mut self.turns, op.a);
-                words(turn.map(|turn| self.number(turn.group())))
+                words(turn.map(|turn| self.number(turn.group_id())))
             }
             _ => {
                 self.turns.clear();
@@ -260,7 +263,7 @@ impl Twin {
     }
 
     fn set(&mut self, op: &Op) -> String {
-        let group = &self.groups[op.group()];
+        let group = &self.groups[op.group_id()];
         match op.kind {
             Kind::Bump => {
                 group.bump([0, 50, 99, 150][op.b % 4]);

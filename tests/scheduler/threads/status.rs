@@ -177,10 +177,7 @@ fn who_is_blocked_and_what_a_caller_may_hold() {
             ..CallerOptions::default()
         };
         let caller = scheduler.caller("small", options).unwrap();
-        assert_eq!(
-            (other.capacity(), other.available_permits()),
-            (Limit::Unlimited, None)
-        );
+        assert_eq!((other.capacity(), other.room()), (Limit::Unlimited, None));
         let Held { mut task, go, .. } = Held::start(&other);
         let body = move || task.outcome().wait().map(drop);
         let mut waits = caller.exec(body).unwrap();
@@ -190,7 +187,7 @@ fn who_is_blocked_and_what_a_caller_may_hold() {
         assert!(blocked.contains(&(waits.id(), true)) && blocked.len() == 2);
         assert_eq!(status.callers[1].capacity, Limit::AtMost(3));
         assert_eq!(
-            (caller.capacity(), caller.available_permits()),
+            (caller.capacity(), caller.room()),
             (Limit::AtMost(3), Some(2))
         );
         go.send(()).unwrap();

@@ -75,7 +75,7 @@ struct Caller(Arc<Keyed<&'static str, i32>>);
 
 impl Wake for Caller {
     fn wake(self: Arc<Self>) {
-        _ = self.0.group(&"new");
+        _ = self.0.group_id(&"new");
     }
 }
 

@@ -26,7 +26,7 @@ fn send_all(queue: &Queue<u32>, conversation: &Conversation<u32>, level: u8) {
         if message == 1 {
             // Stale is only for names of groups that are gone; this group is pinned.
             queue
-                .bump(conversation.group(), level)
+                .bump(conversation.group_id(), level)
                 .expect("it is pinned");
         }
     }
@@ -35,7 +35,7 @@ fn send_all(queue: &Queue<u32>, conversation: &Conversation<u32>, level: u8) {
 /// Serves turns until the queue is closed and empty; gives one delivery back.
 fn read(queue: &Queue<u32>, seen: &Mutex<Seen>, mut give_back: bool) {
     while let Ok(mut turn) = queue.receive().wait() {
-        let group = turn.group();
+        let group = turn.group_id();
         assert!(seen.lock().unwrap().held.insert(group), "held twice");
         while let Some(delivery) = turn.next() {
             thread::yield_now();
@@ -115,7 +115,7 @@ fn senders_wait_for_room(early: bool) {
     let senders = [1, 2, 3].map(|kind| {
         let conversation = lane.conversation().unwrap();
         thread::spawn(move || {
-            let (group, mut sent) = (conversation.group(), Vec::new());
+            let (group, mut sent) = (conversation.group_id(), Vec::new());
             let first = match kind {
                 1 => conversation.send_all_wait([0, 1]).wait().map_err(|back| {
                     assert_eq!(back.message, [0, 1]);
@@ -213,13 +213,13 @@ fn readers_and_bumps_take_the_best() {
         schedules::join(readers);
         schedules::join(bumpers);
         let turns = turns.lock().unwrap();
-        let taken: Vec<_> = turns.iter().map(|(turn, _)| turn.group()).collect();
+        let taken: Vec<_> = turns.iter().map(|(turn, _)| turn.group_id()).collect();
         let others: HashSet<_> = taken.iter().collect();
         assert_eq!(others.len(), 3, "one was taken twice: {taken:?}");
         for (turn, bumped) in turns.iter() {
             // No reader takes an unbumped group ahead of a bump that it knew of.
             let honoured = bumped.iter().all(|name| taken.contains(name));
-            assert!(honoured || names[3..].contains(&turn.group()));
+            assert!(honoured || names[3..].contains(&turn.group_id()));
         }
         // In order of level, apart from the bumped groups.
         let highest = names[..3].iter().map(|name| taken.contains(name));

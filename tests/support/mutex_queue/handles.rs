@@ -141,7 +141,7 @@ pub(crate) struct Conversation<T> {
 }
 
 impl<T> Conversation<T> {
-    pub(crate) fn group(&self) -> GroupId {
+    pub(crate) fn group_id(&self) -> GroupId {
         id(&self.shared, self.group)
     }
 

@@ -64,7 +64,7 @@ impl<T> Turn<'_, T> {
         Self { live, of }
     }
 
-    pub(crate) fn group(&self) -> GroupId {
+    pub(crate) fn group_id(&self) -> GroupId {
         id(&self.live.shared, self.live.group)
     }
 
@@ -131,7 +131,7 @@ pub(crate) struct Delivery<'t, T> {
 }
 
 impl<T> Delivery<'_, T> {
-    pub(crate) fn group(&self) -> GroupId {
+    pub(crate) fn group_id(&self) -> GroupId {
         id(&self.live.shared, self.live.group)
     }
 
@@ -232,7 +232,7 @@ pub(crate) struct Detached<T> {
 }
 
 impl<T> Detached<T> {
-    pub(crate) fn group(&self) -> GroupId {
+    pub(crate) fn group_id(&self) -> GroupId {
         id(&self.shared, self.taken().group)
     }
 

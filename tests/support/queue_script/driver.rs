@@ -197,7 +197,7 @@ impl Driver<'_> {
                     };
                     let lane = *lane;
                     handle.conversation().map_err(Into::into).map(|made| {
-                        let number = self.know(made.group(), lane, Limit::SERIAL);
+                        let number = self.know(made.group_id(), lane, Limit::SERIAL);
                         self.conversations.push((number, made));
                         number
                     })

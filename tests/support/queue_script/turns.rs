@@ -19,7 +19,7 @@ impl<'q> Driver<'q> {
             let eligible = self.looks.then(|| self.queue.counts().eligible > 0);
             let turn = self.queue.try_receive();
             assert!(eligible.is_none_or(|eligible| eligible == turn.is_ok()));
-            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
+            let group = turn.as_ref().map(|turn| self.numbers[&turn.group_id()]);
             let seen = Seen::Turn(group.map_err(|e| *e));
             (turn.ok(), seen)
         } else {
@@ -27,7 +27,7 @@ impl<'q> Driver<'q> {
                 return;
             };
             let turn = self.queue.try_receive_from(known.id);
-            let group = turn.as_ref().map(|turn| self.numbers[&turn.group()]);
+            let group = turn.as_ref().map(|turn| self.numbers[&turn.group_id()]);
             let seen = Seen::TurnFrom(group.map_err(|e| *e));
             (turn.ok(), seen)
         };
@@ -67,7 +67,7 @@ impl<'q> Driver<'q> {
 
     /// A turn that has begun.
     pub(super) fn hold(&mut self, turn: Turn<'q, u32>, has_first: bool) -> Held<'q> {
-        let group = self.numbers[&turn.group()];
+        let group = self.numbers[&turn.group_id()];
         assert!(self.held.insert(group), "held");
         self.known[group].in_flight += 1;
         let waiting = &mut self.known[group].waiting;
@@ -131,7 +131,7 @@ impl<'q> Driver<'q> {
         let group = held.group;
         let delivery = held.turn.next();
         let seen = delivery.as_ref().map(|delivery| InHand {
-            group: self.numbers[&delivery.group()],
+            group: self.numbers[&delivery.group_id()],
             message: **delivery,
             attempt: delivery.attempt(),
             tier: delivery.tier(),

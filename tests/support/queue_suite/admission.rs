@@ -22,7 +22,7 @@ fn arrival_is_never_blocked_by_the_lock_of_a_group() {
 fn without_related_conversations_each_is_its_own_group() {
     let (queue, lane) = plain();
     let (a, b) = (lane.conversation().unwrap(), lane.conversation().unwrap());
-    assert_ne!(a.group(), b.group());
+    assert_ne!(a.group_id(), b.group_id());
     a.send('a').unwrap();
     b.send('b').unwrap();
     let held = take(&queue).unwrap();
@@ -116,7 +116,7 @@ fn a_blocked_group_costs_the_others_nothing() {
     let blocked: Vec<_> = (0..100).map(|_| conversation(&lane, PAUSED, 255)).collect();
     for conversation in &blocked {
         conversation.send("never").unwrap();
-        queue.bump(conversation.group(), 255).unwrap();
+        queue.bump(conversation.group_id(), 255).unwrap();
     }
     let free = conversation(&lane, Limit::SERIAL, 0);
     free.send("served").unwrap();

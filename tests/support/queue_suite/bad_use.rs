@@ -57,7 +57,7 @@ fn stale_names() {
     let mut seen = BTreeMap::new();
     for _ in 0..1000 {
         let one = lane.conversation().unwrap();
-        let id = one.group();
+        let id = one.group_id();
         assert_eq!(seen.insert(id, ()), None, "a name is given once");
         drop(one);
         assert_eq!(queue.bump(id, 1), Err(Stale));

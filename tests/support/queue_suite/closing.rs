@@ -53,14 +53,14 @@ fn shutdown_gives_all_that_waits_group_by_group() {
     let a = lane.conversation().unwrap();
     let b = conversation(&other, PAUSED, 0);
     let c = lane.conversation().unwrap();
-    let groups = [a.group(), b.group(), c.group()];
+    let groups = [a.group_id(), b.group_id(), c.group_id()];
     assert!(groups.is_sorted());
     for n in 1..=2 {
         c.send(30 + n).unwrap();
         b.send_in(n, 20 + n).unwrap();
         a.send(10 + n).unwrap();
     }
-    queue.bump(c.group(), 255).unwrap();
+    queue.bump(c.group_id(), 255).unwrap();
     let held = take(&queue).unwrap();
     assert_eq!(queue.shutdown(), [11, 12, 21, 22, 32]);
     assert!(queue.is_closed());
@@ -143,7 +143,7 @@ fn a_detached_delivery_keeps_its_queue() {
     for completes in [true, false] {
         let (queue, lane) = plain();
         let one = lane.conversation().unwrap();
-        let group = one.group();
+        let group = one.group_id();
         one.send(1).unwrap();
         let mut turn = turn(&queue).unwrap();
         let delivery = turn.next().unwrap();
@@ -151,7 +151,7 @@ fn a_detached_delivery_keeps_its_queue() {
         let delivery = delivery.detach();
         drop(turn);
         drop((queue, lane));
-        assert_eq!(delivery.group(), group);
+        assert_eq!(delivery.group_id(), group);
         if completes {
             assert_eq!(delivery.complete(), 1);
         } else {

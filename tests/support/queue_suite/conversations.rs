@@ -86,7 +86,7 @@ fn after_the_end_what_waits_is_delivered() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     one.send(1).unwrap();
-    let group = one.group();
+    let group = one.group_id();
     drop(one);
     assert_eq!(queue.bump(group, 1), Ok(()), "its message waits");
     assert_eq!(serve(&queue), [1]);
@@ -104,7 +104,7 @@ fn a_group_lives_until_its_last_handle_and_message() {
     let group = lane.group(Limit::SERIAL, 100).unwrap();
     let id = group.id();
     let (a, b) = (group.conversation().unwrap(), group.conversation().unwrap());
-    assert_eq!((a.group(), b.group()), (id, id));
+    assert_eq!((a.group_id(), b.group_id()), (id, id));
     drop((group, a));
     assert_eq!(queue.bump(id, 7), Ok(()));
     b.send(1).unwrap();
@@ -122,7 +122,7 @@ fn a_turn_pins_its_group() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
     one.send(1).unwrap();
-    let id = one.group();
+    let id = one.group_id();
     drop(one);
     let mut turn = turn(&queue).unwrap();
     turn.next().unwrap().complete();

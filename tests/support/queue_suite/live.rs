@@ -151,7 +151,7 @@ fn a_close_with_every_kind_of_live_thing() {
     let [two, three] = [(); 2].map(|()| lane.conversation().unwrap());
     two.send(20).unwrap();
     three.send_all([30, 31]).unwrap();
-    let mut by_name = queue.try_receive_from(three.group()).unwrap();
+    let mut by_name = queue.try_receive_from(three.group_id()).unwrap();
     let batch = by_name.next_batch(2).unwrap();
     let mut turns = queue.try_receive_many(1).unwrap();
     queue.close();
@@ -163,11 +163,11 @@ fn a_close_with_every_kind_of_live_thing() {
     assert!(batch.complete().eq([30, 31]));
     let never = NoTurn::Closed(NoMore::Drained);
     assert_eq!(
-        queue.try_receive_from(three.group()).err(),
+        queue.try_receive_from(three.group_id()).err(),
         Some(NoTurn::Held)
     );
     drop(by_name);
-    assert_eq!(queue.try_receive_from(three.group()).err(), Some(never));
+    assert_eq!(queue.try_receive_from(three.group_id()).err(), Some(never));
     assert!(!closed(), "one is claimed");
     let mut last = turns.next().unwrap();
     last.next().unwrap().complete();
@@ -207,7 +207,7 @@ fn a_held_group_is_held_also_when_nothing_waits_in_it() {
     one.send(1).unwrap();
     let held = turn(&queue).unwrap();
     assert_eq!(queue.snapshot().lanes[0].groups[0].why, Why::Held);
-    let refused = queue.try_receive_from(one.group()).unwrap_err();
+    let refused = queue.try_receive_from(one.group_id()).unwrap_err();
     assert_eq!(refused, NoTurn::Held);
     drop(held);
 }
@@ -221,7 +221,7 @@ fn the_oldest_is_somebody_after_a_receive_by_name() {
     for (n, one) in low.iter().enumerate() {
         one.send(n).unwrap();
     }
-    let by_name = queue.try_receive_from(low[1].group()).unwrap();
+    let by_name = queue.try_receive_from(low[1].group_id()).unwrap();
     assert_eq!(take(&queue).unwrap().complete(), 0);
     let high = conversation(&lane, Limit::SERIAL, 9);
     high.send(9).unwrap();

@@ -13,7 +13,7 @@ fn filled(queue: &Queue<u32>) -> [Lane<u32>; 2] {
         let first = 10 * n as u32;
         one.send_all([first, first + 1]).unwrap();
         if n == 3 {
-            queue.bump(one.group(), 7).unwrap();
+            queue.bump(one.group_id(), 7).unwrap();
         }
     }
     lanes
@@ -98,8 +98,8 @@ fn they_have_begun_and_a_bump_comes_after_them() {
     b.send_all(["b1", "b2"]).unwrap();
     c.send("c").unwrap();
     let mut turns: Vec<_> = queue.try_receive_many(2).unwrap().collect();
-    queue.bump(b.group(), 9).unwrap();
-    queue.bump(c.group(), 8).unwrap();
+    queue.bump(b.group_id(), 9).unwrap();
+    queue.bump(c.group_id(), 8).unwrap();
     assert_eq!(take(&queue).unwrap().complete(), "c", "b is held");
     let mut served = Vec::new();
     for turn in &mut turns {

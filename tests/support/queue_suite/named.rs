@@ -19,11 +19,11 @@ fn refused(queue: &Texts, group: GroupId) -> NoTurn {
 fn held_empty_closed_and_stale_are_different_answers() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
-    let id = one.group();
+    let id = one.group_id();
     assert_eq!(refused(&queue, id), NoTurn::Empty);
     one.send("m").unwrap();
     let turn = queue.try_receive_from(id).unwrap();
-    assert_eq!(turn.group(), id);
+    assert_eq!(turn.group_id(), id);
     assert_eq!(refused(&queue, id), NoTurn::Held);
     queue.close();
     assert_eq!(refused(&queue, id), NoTurn::Held);
@@ -47,7 +47,7 @@ fn every_limit_holds_and_is_told() {
     one.send("m").unwrap();
     two.send_in(1, "tier 1").unwrap();
     assert_eq!(blocked(paused.id()), Why::Paused);
-    assert_eq!(blocked(two.group()), Why::Tier);
+    assert_eq!(blocked(two.group_id()), Why::Tier);
     paused.set_limit(Limit::SERIAL).unwrap();
     lane.set_cap(Limit::AtMost(0)).unwrap();
     assert_eq!(blocked(paused.id()), Why::Cap);
@@ -65,8 +65,8 @@ fn it_uses_up_a_bump() {
     let (one, two) = (lane.conversation().unwrap(), lane.conversation().unwrap());
     two.send("two").unwrap();
     one.send_all(["1", "2"]).unwrap();
-    queue.bump(one.group(), 9).unwrap();
-    assert_eq!(first(queue.try_receive_from(one.group()).unwrap()), "1");
+    queue.bump(one.group_id(), 9).unwrap();
+    assert_eq!(first(queue.try_receive_from(one.group_id()).unwrap()), "1");
     assert_eq!(serve(&queue), ["two", "2"]);
 }
 
@@ -84,7 +84,7 @@ fn overtaking(queue: &Texts) -> (Lane<&'static str>, GroupId, Vec<GroupId>) {
     ] {
         let one = conversation(&lane, Limit::SERIAL, level);
         one.send(text).unwrap();
-        groups.push(one.group());
+        groups.push(one.group_id());
     }
     let old = groups.remove(0);
     (lane, old, groups)

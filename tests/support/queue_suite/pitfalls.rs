@@ -37,8 +37,8 @@ fn the_same_key_in_two_queues_is_independent() {
     let held = take(&queue).unwrap();
     assert_eq!(take(&other).unwrap().complete(), 2);
     // The name of a group of one queue means nothing to the other.
-    assert_ne!(a.group(), b.group());
-    assert_eq!(other.bump(a.group(), 1), Err(Stale));
+    assert_ne!(a.group_id(), b.group_id());
+    assert_eq!(other.bump(a.group_id(), 1), Err(Stale));
     assert_eq!(held.complete(), 1);
 }
 

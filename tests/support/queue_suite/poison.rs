@@ -45,15 +45,15 @@ fn the_fifth_failure_poisons_that_group_only() {
     bad.send("bad 3").unwrap();
     assert_eq!(serve(&queue), ["good"]);
     let listed = Poisoned {
-        group: bad.group(),
+        group: bad.group_id(),
         message: 1,
         attempts: 5,
         waiting: 3,
     };
     assert_eq!(queue.poisoned(), [listed]);
     assert_eq!(queue.snapshot().lanes[0].groups[0].why, Why::Poisoned);
-    assert_eq!(queue.peek(bad.group()), Ok(Some((1, 5))));
-    assert_eq!(queue.waiting_in(bad.group()), Ok(3));
+    assert_eq!(queue.peek(bad.group_id()), Ok(Some((1, 5))));
+    assert_eq!(queue.waiting_in(bad.group_id()), Ok(3));
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn resumed_it_starts_its_attempts_anew_and_as_the_youngest() {
     fail(&queue, "bad 1");
     fail(&queue, "bad 1");
     good.send("good").unwrap();
-    assert_eq!(queue.resume(bad.group()), Ok(true));
-    assert_eq!(queue.resume(bad.group()), Ok(false));
+    assert_eq!(queue.resume(bad.group_id()), Ok(true));
+    assert_eq!(queue.resume(bad.group_id()), Ok(false));
     assert_eq!(take(&queue).unwrap().complete(), "good");
     let again = take(&queue).unwrap();
     assert_eq!((*again, again.attempt()), ("bad 1", 1));
@@ -111,11 +111,11 @@ fn a_drained_group_returns_its_messages_and_is_not_poisoned() {
     let bad = lane.conversation().unwrap();
     bad.send_all(["1", "2"]).unwrap();
     fail(&queue, "1");
-    assert_eq!(queue.drain(bad.group()), Ok(vec!["1", "2"]));
+    assert_eq!(queue.drain(bad.group_id()), Ok(vec!["1", "2"]));
     assert_eq!(queue.poisoned(), []);
     bad.send("3").unwrap();
     assert_eq!(serve(&queue), ["3"]);
-    let id = bad.group();
+    let id = bad.group_id();
     drop(bad);
     assert_eq!(queue.drain(id), Err(Stale));
     assert_eq!(queue.resume(id), Err(Stale));
@@ -127,7 +127,7 @@ fn a_poisoned_group_that_nobody_pins_is_there_until_it_is_drained() {
     let (queue, lane) = attempts(1);
     let bad = lane.conversation().unwrap();
     bad.send("1").unwrap();
-    let id = bad.group();
+    let id = bad.group_id();
     drop(bad);
     fail(&queue, "1");
     assert_eq!(queue.drain(id), Ok(vec!["1"]));
@@ -146,7 +146,7 @@ fn a_tier_with_a_poisoned_group_drains() {
     let first = take(&queue).unwrap();
     assert_eq!(*first, "tier 1");
     // Resumed, it is a late arrival: after one drain of the open tier it goes first.
-    assert_eq!(queue.resume(bad.group()), Ok(true));
+    assert_eq!(queue.resume(bad.group_id()), Ok(true));
     assert!(take(&queue).is_none());
     first.complete();
     assert_eq!(serve(&queue), ["bad", "behind it", "tier 2"]);
@@ -162,7 +162,7 @@ fn what_is_sent_into_a_poisoned_group_holds_no_tier() {
     bad.send("later").unwrap();
     good.send_in(3, "tier 3").unwrap();
     assert_eq!(serve(&queue), ["tier 3"]);
-    assert_eq!(queue.drain(bad.group()), Ok(vec!["bad", "later"]));
+    assert_eq!(queue.drain(bad.group_id()), Ok(vec!["bad", "later"]));
     assert_eq!(queue.snapshot().lanes[0].open_tier, None);
 }
 
@@ -175,7 +175,7 @@ fn in_a_group_of_two_the_other_delivery_goes_on() {
     a.give_back();
     b.complete();
     assert!(take(&queue).is_none());
-    assert_eq!(queue.drain(two.group()), Ok(vec!["a", "c"]));
+    assert_eq!(queue.drain(two.group_id()), Ok(vec!["a", "c"]));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_closed_queue_ends_when_only_poisoned_messages_are_left() {
     let only_poisoned = Some(NoTurn::Closed(NoMore::OnlyPoisoned));
     assert_eq!(queue.try_receive().err(), only_poisoned);
     assert_eq!(queue.try_receive_many(2).err(), only_poisoned);
-    assert_eq!(queue.resume(bad.group()), Ok(true));
+    assert_eq!(queue.resume(bad.group_id()), Ok(true));
     assert_eq!(serve(&queue), ["1", "2"]);
     let drained = Some(NoTurn::Closed(NoMore::Drained));
     assert_eq!(queue.try_receive().err(), drained);
@@ -204,10 +204,10 @@ fn a_closed_queue_is_drained_when_the_poisoned_messages_are_taken_out() {
     queue.close();
     let only_poisoned = Some(NoTurn::Closed(NoMore::OnlyPoisoned));
     let drained = Some(NoTurn::Closed(NoMore::Drained));
-    assert_eq!(queue.try_receive_from(bad.group()).err(), only_poisoned);
-    assert_eq!(queue.try_receive_from(good.group()).err(), drained);
-    assert_eq!(queue.drain(bad.group()), Ok(vec!["1"]));
-    assert_eq!(queue.try_receive_from(bad.group()).err(), drained);
+    assert_eq!(queue.try_receive_from(bad.group_id()).err(), only_poisoned);
+    assert_eq!(queue.try_receive_from(good.group_id()).err(), drained);
+    assert_eq!(queue.drain(bad.group_id()), Ok(vec!["1"]));
+    assert_eq!(queue.try_receive_from(bad.group_id()).err(), drained);
     assert_eq!(queue.try_receive().err(), drained);
 }
 
@@ -271,9 +271,9 @@ fn a_back_off_ends_early_by_resume_drain_and_shutdown() {
     let one = lane.conversation().unwrap();
     one.send_all(["a", "b"]).unwrap();
     fail(&queue, "a");
-    assert_eq!(queue.resume(one.group()), Ok(true));
+    assert_eq!(queue.resume(one.group_id()), Ok(true));
     fail(&queue, "a");
-    assert_eq!(queue.drain(one.group()), Ok(vec!["a", "b"]));
+    assert_eq!(queue.drain(one.group_id()), Ok(vec!["a", "b"]));
     one.send("c").unwrap();
     fail(&queue, "c");
     assert_eq!(queue.shutdown(), ["c"]);

@@ -14,7 +14,7 @@ fn any_bump_is_ahead_of_any_standing_level() {
     let bumped = conversation(&lane, Limit::SERIAL, 0);
     top.send("standing 255").unwrap();
     bumped.send("bumped to 0").unwrap();
-    queue.bump(bumped.group(), 0).unwrap();
+    queue.bump(bumped.group_id(), 0).unwrap();
     assert_eq!(queue.snapshot().lanes[0].groups[1].bump, Some(0));
     assert_eq!(serve(&queue), ["bumped to 0", "standing 255"]);
 }
@@ -93,7 +93,7 @@ fn a_bumped_group_that_is_held_stalls_nobody() {
     b.send("b").unwrap();
     c.send("c").unwrap();
     let mut held = turn(&queue).unwrap();
-    queue.bump(a.group(), 255).unwrap();
+    queue.bump(a.group_id(), 255).unwrap();
     assert_eq!(take(&queue).unwrap().complete(), "b");
     held.next().unwrap().complete();
     drop(held);

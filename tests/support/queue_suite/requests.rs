@@ -27,7 +27,7 @@ impl Requests {
             let conversation = &self.conversations[usize::from(n)];
             conversation.send(n).unwrap();
             if n > 0 && n % 10 == 0 {
-                self.queue.bump(conversation.group(), n).unwrap();
+                self.queue.bump(conversation.group_id(), n).unwrap();
             }
         }
     }

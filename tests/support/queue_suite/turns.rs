@@ -15,7 +15,10 @@ fn a_turn_never_mixes_groups_and_is_exclusive() {
     let mut first = turn(&queue).unwrap();
     let mut second = turn(&queue).unwrap();
     assert!(turn(&queue).is_none(), "both groups are held");
-    assert_eq!((first.group(), second.group()), (a.group(), b.group()));
+    assert_eq!(
+        (first.group_id(), second.group_id()),
+        (a.group_id(), b.group_id())
+    );
     let all = |turn: &mut super::super::form::Turn<'_, &'static str>| -> Vec<_> {
         std::iter::from_fn(|| turn.next().map(|d| d.complete())).collect()
     };

@@ -174,7 +174,7 @@ fn a_turn_with_a_queue_of_its_own() {
     let mut turn = turn(&queue).unwrap();
     turn.next().unwrap().complete();
     let mut owned = turn.into_owned();
-    assert_eq!((owned.group(), units(&queue)), (one.group(), 1));
+    assert_eq!((owned.group_id(), units(&queue)), (one.group_id(), 1));
     assert!(take(&queue).is_none(), "it is the same turn");
     assert_eq!(owned.next().unwrap().complete(), 2);
     let clone = queue.clone();
@@ -231,7 +231,7 @@ fn what_was_claimed_begins_whatever_happens_meanwhile() {
     two.send(2).unwrap();
     let mut turns = queue.try_receive_many(2).unwrap();
     group.set_limit(PAUSED).unwrap();
-    assert_eq!(queue.drain(two.group()), Ok(vec![2]));
+    assert_eq!(queue.drain(two.group_id()), Ok(vec![2]));
     let [mut paused, mut drained] = [(); 2].map(|()| turns.next().unwrap());
     assert!(paused.next().is_none() && drained.next().is_none());
     two.send(3).unwrap();
@@ -246,7 +246,7 @@ fn a_bump_between_a_claim_and_its_turn_is_used_up() {
     let (queue, lane) = plain();
     let four = four(&lane);
     let turns = queue.try_receive_many(4).unwrap();
-    queue.bump(four[3].group(), 9).unwrap();
+    queue.bump(four[3].group_id(), 9).unwrap();
     drop(turns);
     assert_eq!(take(&queue).unwrap().complete(), 0);
 }

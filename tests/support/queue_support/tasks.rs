@@ -158,7 +158,7 @@ impl<'a> Driver<'a> {
             }
         };
         if let Some(level) = job.bump {
-            self.queue.bump(conversation.group(), level).unwrap();
+            self.queue.bump(conversation.group_id(), level).unwrap();
         }
         conversation.send_in(job.tier, task).unwrap();
         self.note(Event::Arrival(task));

@@ -149,7 +149,7 @@ fn ours(load: Load) -> Figures {
             let before = Instant::now();
             conversations
                 .first()
-                .map(|first| queue.bump(first.group(), 200));
+                .map(|first| queue.bump(first.group_id(), 200));
             longest(&figures.bump, before);
             let before = Instant::now();
             drop(queue.snapshot());

@@ -45,8 +45,8 @@ fn by_key_each_may_have_so_many() {
     assert_eq!(reason(orders.send("dead", 9)), SendReason::GroupFull);
     let mut waits = [2, 3].map(|n| Waiting::of(orders.send_wait("dead", n)));
     orders.send("alive", 7).unwrap();
-    assert_eq!(orders.handle("dead").unwrap().waiting(), 2);
-    orders.handle("dead").unwrap().set_capacity(3).unwrap();
+    assert_eq!(orders.group("dead").unwrap().waiting(), 2);
+    orders.group("dead").unwrap().set_capacity(3).unwrap();
     assert_eq!(wake_counts(waits.each_ref()), [1, 0]);
     assert!(waits[0].is_sent());
     assert_eq!(serve(&queue), [0, 1, 2, 7]);
@@ -71,7 +71,7 @@ fn those_who_wait_by_key_do_not_pass_its_capacity_together() {
     assert_eq!(sends(&queue), (1, 0, 1));
     assert!(orders.is_empty(), "what is idle but waited for stays");
     let mut more = Waiting::of(orders.send_wait("anna", 9));
-    assert_eq!(queue.drain(wide.group()).unwrap().len(), 3);
+    assert_eq!(queue.drain(wide.group_id()).unwrap().len(), 3);
     assert_eq!(waits.each_mut().map(Waiting::is_sent), [true, false]);
     assert_eq!(reason(orders.send("anna", 5)), SendReason::GroupFull);
     assert_eq!(serve(&queue), [7]);
@@ -92,13 +92,13 @@ fn by_key_those_made_before_have_it_and_are_forgotten() {
     let lane = queue.lane(1, Unlimited).unwrap();
     let orders = Keyed::new(lane).keep_idle(0);
     (0..100).for_each(|key| orders.send(key, 1).unwrap());
-    orders.handle(99).unwrap().set_capacity(5).unwrap();
+    orders.group(99).unwrap().set_capacity(5).unwrap();
     let orders = orders.capacity_each(1).unwrap();
     let refused = orders.send(7, 2).unwrap_err();
     assert_eq!(refused.reason, SendReason::GroupFull);
     // The setting of the one key stays.
     orders.send(99, 1).unwrap();
-    orders.handle(99).unwrap().set_capacity(1).unwrap();
+    orders.group(99).unwrap().set_capacity(1).unwrap();
     assert_eq!(serve(&queue).len(), 101);
     assert!(orders.is_empty());
     assert_eq!(queue.counts().groups, 0);

@@ -165,7 +165,7 @@ impl Transport for Ours {
     fn send(&self, message: Message) {
         let conversation = &self.conversations[message.conversation as usize];
         if self.features.bumps && message.seq().is_multiple_of(100) {
-            let bumped = self.queue.bump(conversation.group(), 200);
+            let bumped = self.queue.bump(conversation.group_id(), 200);
             bumped.expect("it is there");
         }
         conversation.send(message).expect("it is open");
