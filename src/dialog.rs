@@ -50,6 +50,10 @@
 //!
 //! [endpoint]: Received::endpoint
 //!
+//! To wait for the answers of one dialog, receive from its group by name:
+//! `front.receive_from(dialog.group_id())`. For a single answer, a one-shot channel in the message
+//! is cheaper than a dialog.
+//!
 //! # How a dialog ends
 //!
 //! Each side ends once, in one of two ways. After that it sends nothing, nothing can be sent to it,

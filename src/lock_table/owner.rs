@@ -108,7 +108,8 @@ impl<K, S> Owner<K, S> {
         Ok(())
     }
 
-    /// After a deadlock: [`release_all`](Self::release_all), to do the same work once more.
+    /// After a deadlock: [`release_all`](Self::release_all), to do the same work once more. Undo
+    /// first what you have changed: after this, others see it.
     ///
     /// Until the next `release_all`, in a deadlock between owners of one priority, those that have
     /// retried more often do not give up. So an owner that retries gets through at last.
@@ -176,8 +177,13 @@ impl<K, S> Owner<K, S> {
         self.born = self.shared.owners.0.begin();
     }
 
-    /// Releases all that it holds, whatever the counts, as a drop does. What follows is a new piece
-    /// of work: after a deadlock use [`retry`](Self::retry), or the owner may be the victim again.
+    /// Releases all that it holds, whatever the counts, as a drop does. The owner keeps its age.
+    ///
+    /// | then it does | use |
+    /// |---|---|
+    /// | the same work again, after a deadlock | [`retry`](Self::retry), or it may be the victim again |
+    /// | other work, as old as it was | `release_all` |
+    /// | other work, as a new owner would | [`renew`](Self::renew) |
     pub fn release_all(&mut self) {
         self.retries = 0;
         self.abort_pending();

@@ -17,6 +17,9 @@ pub enum LaneError {
 }
 
 /// A message that was refused, and why.
+///
+/// If the message is not `Sync`, or borrows, an error type that you pass on may not take it. Pass
+/// on the reason alone: `.map_err(|refused| refused.reason)?`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T, R = SendReason> {
     /// The message.
