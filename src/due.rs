@@ -32,23 +32,12 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// A ticker begins. Times count from the earliest origin of all tickers so far, since with a
-    /// later one time would stand still.
+    /// A ticker begins. Returns from when times count: the origin of the first ticker, since with a
+    /// later one time would stand still, and with an earlier one running lengths would be cut short.
     #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn begin(&mut self, origin: Instant, wakes: &mut WakeBatch) {
-        let earlier = self.origin.is_none_or(|first| origin < first);
-        if earlier {
-            self.origin = Some(origin);
-            // The other tickers sleep by a later origin.
-            while self.waiters.notify_next(wakes).is_some() {}
-        }
+    pub(crate) fn begin(&mut self, origin: Instant) -> Instant {
         self.tickers += 1;
-    }
-
-    /// The origin of the tickers' times.
-    #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn origin(&self) -> Option<Instant> {
-        self.origin
+        *self.origin.get_or_insert(origin)
     }
 
     /// A ticker has ended.
@@ -124,7 +113,6 @@ pub trait Timed: sealed::Sealed {
         Wait::new(NextDue {
             timed: self,
             known,
-            origin: None,
             ticket: None,
         })
     }
@@ -157,23 +145,7 @@ impl<T: Timed + ?Sized> Timed for &T {
 pub struct NextDue<'a, T> {
     timed: &'a T,
     known: Option<Duration>,
-    /// The origin by which a ticker knows that date: with another one it is no longer right.
-    origin: Option<Instant>,
     ticket: Option<Ticket>,
-}
-
-impl<'a, T: Timed> NextDue<'a, T> {
-    /// [`Timed::next_due`] for a ticker. It also ends if there is a date and another ticker has
-    /// begun with an earlier origin.
-    #[cfg_attr(loom, allow(dead_code, reason = "no model has a ticker"))]
-    pub(crate) fn of_ticker(timed: &'a T, known: Option<Duration>, origin: Instant) -> Wait<Self> {
-        Wait::new(Self {
-            timed,
-            known,
-            origin: Some(origin),
-            ticket: None,
-        })
-    }
 }
 
 impl<T> sealed::Sealed for NextDue<'_, T> {}
@@ -182,19 +154,13 @@ impl<T: Timed> Op for NextDue<'_, T> {
     type Output = Duration;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
-        let Self {
-            timed,
-            known,
-            origin,
-            ..
-        } = *self;
+        let Self { timed, known, .. } = *self;
         let ticket = &mut self.ticket;
         look_twice(cx, |current, cloned| {
             let mut looked = None;
             let mut old = None;
             timed.with_dates(&mut |next, dates| {
-                let moved = origin.is_some() && origin != dates.origin;
-                if let Some(next) = next.filter(|_| moved || is_earlier(next, known)) {
+                if let Some(next) = next.filter(|_| is_earlier(next, known)) {
                     old = dates.waiters.withdraw(ticket);
                     looked = Some(Poll::Ready(next));
                     return;

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use crate::due::NextDue;
 use crate::semaphore::{Acquire, Semaphore};
 use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
-use crate::wait::{Op, Wait, WakeBatch, drop_quietly, sealed};
+use crate::wait::{Op, Wait, drop_quietly, sealed};
 
 pub use crate::due::Timed;
 
@@ -59,9 +59,9 @@ impl Ticker {
     /// Starts a ticker. Times count from `origin`: the date `origin.elapsed() + delay` is that long
     /// from now.
     ///
-    /// If the thing has or had another ticker, times count from the earlier of both origins, so
-    /// that time never stands still. If you compute dates, give all tickers of the thing the same
-    /// origin, and count from it where you call [`advance`](Timed::advance) yourself.
+    /// If the thing has or had another ticker, times still count from the origin of the first one.
+    /// If you compute dates, give all tickers of the thing the same origin, and count from it where
+    /// you call [`advance`](Timed::advance) yourself.
     ///
     /// # Errors
     ///
@@ -118,13 +118,11 @@ async fn keep<S: Future>(
     kept: Kept<impl Timed>,
     mut sleep: impl FnMut(Duration) -> S,
 ) -> std::convert::Infallible {
-    let timed = &kept.timed;
+    let Kept { timed, origin } = &kept;
     loop {
-        let origin = kept.origin();
         let due = timed.advance(origin.elapsed());
-        let mut earlier = NextDue::of_ticker(timed, due, origin);
+        let mut earlier = timed.next_due(due);
         let Some(due) = due else {
-            // The wait for a first date reads the origin anew.
             earlier.await;
             continue;
         };
@@ -144,22 +142,13 @@ async fn keep<S: Future>(
 /// The thing whose time is kept as long as this lives.
 struct Kept<T: Timed> {
     timed: T,
+    origin: Instant,
 }
 
 impl<T: Timed> Kept<T> {
-    fn begin(timed: T, origin: Instant) -> Self {
-        // Fired under no lock.
-        let mut wakes = WakeBatch::new();
-        timed.with_dates(&mut |_, dates| dates.begin(origin, &mut wakes));
-        Self { timed }
-    }
-
-    /// The origin of its times now: another ticker may have begun with an earlier one.
-    fn origin(&self) -> Instant {
-        let mut origin = None;
-        self.timed
-            .with_dates(&mut |_, dates| origin = dates.origin());
-        origin.expect("a ticker has begun")
+    fn begin(timed: T, mut origin: Instant) -> Self {
+        timed.with_dates(&mut |_, dates| origin = dates.begin(origin));
+        Self { timed, origin }
     }
 }
 
@@ -170,12 +159,12 @@ impl<T: Timed> Drop for Kept<T> {
 }
 
 fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
+    let Kept { timed, origin } = kept;
     loop {
-        let (timed, origin) = (&kept.timed, kept.origin());
         let due = timed.advance(origin.elapsed());
         let wait = Wait::new(OrStopped {
             stopped: Wait::new(Semaphore::request(stop, 1)),
-            earlier: NextDue::of_ticker(timed, due, origin),
+            earlier: timed.next_due(due),
         });
         let stopped = match due.map(|due| origin.checked_add(due)) {
             Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
