@@ -125,6 +125,7 @@ mod current;
 mod endings;
 mod guards;
 mod handles;
+mod inside;
 mod later;
 mod local_queue;
 mod log;

@@ -68,7 +68,7 @@ pub use crate::scheduler::GroupId;
 pub use driver::Driver;
 pub use work::{CallerId, SimTask, Work};
 
-/// A scheduler in virtual time.
+/// A scheduler in virtual time, for some 584 years of it: later times in records are not right.
 ///
 /// # Panics
 ///

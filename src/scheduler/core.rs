@@ -202,7 +202,13 @@ impl<J: Body> Core<J> {
         let group = self.key_of(id);
         let lane = group.and_then(|group| self.backlog.lane_of(group));
         let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
-        let caller = caller.filter(|&&caller| self.callers.get(caller).is_some());
+        // If its own is gone, there may be another one's name in that place.
+        let own = |caller| {
+            self.callers
+                .get(caller)
+                .is_some_and(|c| Some(c.lane) == lane)
+        };
+        let caller = caller.filter(|&&caller| own(caller));
         let caller = *caller.ok_or(Stale)?;
         self.backlog.pin(id.key);
         Ok(caller)

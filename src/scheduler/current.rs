@@ -8,6 +8,7 @@ use crate::sync::{Arc, per_thread};
 use crate::trace;
 use crate::wait::WakeBatch;
 
+use super::inside::Inside;
 use super::outcome::TaskId;
 use super::shared::Shared;
 use super::stall::Target;
@@ -25,14 +26,20 @@ per_thread! {
 }
 
 /// While a worker works: what the thread ran before.
-pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<Tag>, bool);
+pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<Tag>, bool, Inside);
 
 impl Working {
     pub(super) fn begin(shared: &Arc<Shared>, n: u32) -> Self {
         let now = Some((Arc::clone(shared), n));
         let worker = WORKER.with(|worker| worker.replace(now));
         TOKEN.with(RefCell::take);
-        Self(worker, TASK.with(Cell::take), WOKEN.with(Cell::take))
+        let inside = Inside::begin(shared);
+        Self(
+            worker,
+            TASK.with(Cell::take),
+            WOKEN.with(Cell::take),
+            inside,
+        )
     }
 }
 

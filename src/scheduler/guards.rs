@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::Scheduler;
 use super::core::How;
-use super::current::current;
+use super::inside::Inside;
 
 impl Scheduler {
     /// While the hold lives, no task starts; running tasks go on. When it is dropped, all tasks
@@ -38,7 +38,7 @@ impl Scheduler {
 
     /// [Shuts down](Self::shutdown) at the end of the scope, also if a panic unwinds it, and
     /// blocks the thread until that is done. So values that the tasks use outlive them. Within a
-    /// task of the same scheduler it does not wait.
+    /// task of the same scheduler, or where such a task is dropped, it does not wait.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, How, Scheduler};
@@ -99,7 +99,7 @@ pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
 impl<L: Deref<Target = Scheduler>> Drop for ShutdownAtEnd<L> {
     fn drop(&mut self) {
         let shared = &self.scheduler.shared;
-        if current(shared).is_some() {
+        if Inside::is_of(shared) {
             // A task would wait for itself.
             return shared.close(None, self.how);
         }

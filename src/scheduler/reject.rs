@@ -27,7 +27,8 @@ pub enum Reason {
     TierGoesDown(TierGoesDown),
     /// The group belongs to another caller.
     ForeignGroup,
-    /// There is no worker, and none could be started. [`Status`](super::Status) tells why.
+    /// There is no worker, and none could be started. [`Status`](super::Status) tells why. The
+    /// task's group keeps the tier and the bump that came with it.
     NoWorker,
     /// It has a delay, and nothing keeps the time: the workers run on a
     /// [pool](super::Builder::pool), there is no [`Ticker`](crate::ticker::Ticker), and

@@ -10,6 +10,7 @@ use crate::wait::{Guarded, Session, WakeBatch, drop_quietly, look_twice};
 
 use super::borrows::Borrows;
 use super::core::{How, Todo};
+use super::inside::Inside;
 use super::local_queue::Work;
 use super::log::{Event, Log};
 use super::outcome::Ending;
@@ -191,8 +192,10 @@ impl Aftermath<'_> {
             if let Some(record) = ended.record {
                 self.shared.log_event(Event::Ended(*record));
             }
+            let inside = Inside::begin(self.shared);
             let to_wake = job.end_unrun(ending, ended.run);
             drop_quietly(job);
+            drop(inside);
             self.shared.with_state(|state, wakes, _| {
                 wakes.extend(to_wake);
                 state.core.dropped(tag, ending, wakes);

@@ -23,7 +23,8 @@ use super::task_state::{Body, Location, Phase, Running};
 pub struct Counts {
     /// Callers that exist.
     pub callers: usize,
-    /// Tasks that are due and wait to start, or, if they are futures, to be polled again.
+    /// Tasks that are due and wait to start, or, if they are futures, to be polled again; and those
+    /// that are being dropped, cancelled or skipped.
     pub waiting: u64,
     /// Tasks that are not due.
     pub delayed: u64,

@@ -28,7 +28,8 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         n,
         stage: Stage::Requested,
     };
-    let sent = match &shared.host {
+    // The pool may panic, its error where it is shown, and a thread's name may be a bad one.
+    let started = catch_unwind(AssertUnwindSafe(|| match &shared.host {
         Host::Threads(threads) => {
             let named = ThreadBuilder::new().name(format!("{}-{n}", threads.name));
             let shared = Arc::clone(shared);
@@ -37,17 +38,14 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         }
         Host::Pool(pool) => {
             let job = Box::new(move || handle.work());
-            let sent = catch_unwind(AssertUnwindSafe(|| pool.submit(job)));
-            match sent {
-                Ok(sent) => sent.map_err(|error| error.to_string()),
-                Err(payload) => {
-                    drop_quietly(payload);
-                    Err(String::from("the pool panicked"))
-                }
-            }
+            pool.submit(job).map_err(|error| error.to_string())
         }
-    };
-    if let Err(why) = sent {
+    }));
+    let started = started.unwrap_or_else(|payload| {
+        drop_quietly(payload);
+        Err(String::from("the start panicked"))
+    });
+    if let Err(why) = started {
         shared.state.lock().core.start_error = Some(why);
     }
 }

@@ -1,5 +1,6 @@
 //! What may be done to a simulation while it runs.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -101,9 +102,9 @@ impl Driver for Simulation {
 
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         self.hold();
-        let result = f(self);
+        let result = catch_unwind(AssertUnwindSafe(|| f(self)));
         self.unhold();
-        result
+        result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
     fn id(&self, task: &SimTask) -> TaskId {

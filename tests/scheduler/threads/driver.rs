@@ -1,7 +1,7 @@
 //! The same program, simulated and on a scheduler.
 
 use std::future::poll_fn;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use conversant::limit::Limit;
 use conversant::scheduler::{CallerOptions, Event, Reason, Record, Scheduler, SyncError};
 use conversant::simulator::{Driver, Simulation, Work};
 
-use crate::threads::stage::{draws, end, finishes};
+use crate::threads::stage::{draws, end, finishes, scheduler};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -184,6 +184,25 @@ fn a_work_that_names_a_group_is_for_a_simulation() {
 }
 
 /// Nothing starts inside `at_once`, so a synchronize does not wait there: simulated or not.
+fn panics_at_once<D: Driver>(driver: &mut D) {
+    let caller = driver.caller("main", CallerOptions::default()).unwrap();
+    let unwinds = catch_unwind(AssertUnwindSafe(|| {
+        driver.at_once(|driver| {
+            let work = Work::takes(Duration::ZERO);
+            driver.submit(&caller, None, work, || Ok(())).unwrap();
+            resume_unwind(Box::new("in the middle"))
+        })
+    }));
+    assert!(unwinds.is_err());
+    assert_eq!(driver.synchronize(&caller).unwrap().ok, 1);
+}
+
+#[test]
+fn a_panic_in_at_once_keeps_nothing_from_starting() {
+    panics_at_once(&mut Simulation::new(1).unwrap());
+    finishes(|| panics_at_once(&mut &scheduler(1)));
+}
+
 fn synchronizes_at_once<D: Driver>(driver: &mut D) {
     let caller = driver.caller("main", CallerOptions::default()).unwrap();
     let submit = |driver: &mut D| _ = driver.submit(&caller, None, Work::takes(SECOND), || Ok(()));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use conversant::error::Stale;
 use conversant::limit::Limit;
-use conversant::scheduler::{Caller, Group, Place, Reason, Why};
+use conversant::scheduler::{Caller, CallerOptions, Group, Place, Reason, Why};
 
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler, until};
 
@@ -337,6 +337,10 @@ fn a_group_is_controlled_by_its_name_as_long_as_it_is_there() {
         drop(caller);
         until(|| scheduler.status().callers.is_empty());
         assert!(matches!(scheduler.group(left.id()), Err(Stale)));
+        // It is not the next caller's either.
+        let next = scheduler.caller("next", CallerOptions::default()).unwrap();
+        assert!(matches!(scheduler.group(left.id()), Err(Stale)));
+        drop(next);
         end(&scheduler);
         end(&other);
     });

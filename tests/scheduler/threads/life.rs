@@ -1,16 +1,19 @@
 //! The scheduler's own life: what it refuses, how it shuts down, a hold.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::queue::LaneError;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, Place, Reason, Record, Scheduler, ShutdownAtEnd, Verdict, Why,
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Record, Scheduler, ShutdownAtEnd,
+    Verdict, Why,
 };
 
 use crate::threads::doors::{at_the_door, gave};
+use crate::threads::pools::{inline, on_pool};
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler, until};
 
 #[test]
@@ -181,6 +184,84 @@ fn such_a_guard_does_not_wait_within_a_task() {
         assert_eq!(gave(&mut awaits), 1);
         assert!(caller.exec(|| Ok::<_, ()>(())).is_err());
     });
+}
+
+/// The task that has the guard is cancelled: unbegun, while it awaits, or because another failed.
+#[test]
+fn such_a_guard_does_not_wait_where_its_task_is_dropped() {
+    finishes(|| {
+        let one = Arc::new(scheduler(1));
+        let caller = one.caller("main", CallerOptions::default()).unwrap();
+        let guard = || Scheduler::shutdown_at_end_owned(Arc::clone(&one), How::Cancel);
+        let (hold, unbegun) = (one.hold(), guard());
+        assert!(caller.exec(move || drops(unbegun)).unwrap().cancel());
+        drop(hold);
+        assert!(caller.exec(|| Ok::<_, ()>(())).is_err());
+
+        let one = Arc::new(scheduler(1));
+        let caller = one.caller("main", CallerOptions::default()).unwrap();
+        let awaits = Scheduler::shutdown_at_end_owned(Arc::clone(&one), How::Cancel);
+        let begun = Arc::new(AtomicBool::new(false));
+        let begins = Arc::clone(&begun);
+        let task = caller.spawn(async move {
+            begins.store(true, SeqCst);
+            std::future::pending::<()>().await;
+            drops(awaits)
+        });
+        task.map_err(|rejected| rejected.reason).unwrap().detach();
+        until(|| begun.load(SeqCst) && one.workers().busy == 0);
+        one.shutdown(How::Cancel).wait().unwrap();
+
+        let one = Arc::new(scheduler(1));
+        let options = CallerOptions {
+            on_failure: OnFailure::SkipHigherTiers,
+            ..CallerOptions::default()
+        };
+        let caller = one.caller("main", options).unwrap();
+        let skipped = Scheduler::shutdown_at_end_owned(Arc::clone(&one), How::Drain);
+        let hold = one.hold();
+        caller.exec(|| Err::<(), _>(())).unwrap().detach();
+        let higher = Place::new().tier(1);
+        let mut task = caller.exec_with(higher, move || drops(skipped)).unwrap();
+        drop(hold);
+        let outcome = task.outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Skipped));
+        one.shutdown(How::Drain).wait().unwrap();
+    });
+}
+
+/// The inner scheduler's worker runs within the outer one's task.
+#[test]
+fn such_a_guard_does_not_wait_within_a_task_of_a_task() {
+    finishes(|| {
+        let (inner, within) = on_pool(1, inline);
+        let (outer, caller) = one_caller(1);
+        let outer = Arc::new(outer);
+        let guard = Scheduler::shutdown_at_end_owned(Arc::clone(&outer), How::Drain);
+        let task = caller.exec(move || {
+            gives_up(&within, guard);
+            Ok::<_, ()>(())
+        });
+        assert!(matches!(
+            task.unwrap().outcome().wait().unwrap().verdict,
+            Verdict::Ok(())
+        ));
+        end(&inner);
+    });
+}
+
+/// A task that drops this.
+fn drops<T>(this: T) -> Result<(), ()> {
+    drop(this);
+    Ok(())
+}
+
+fn gives_up(caller: &Caller, guard: ShutdownAtEnd<Arc<Scheduler>>) {
+    let mut task = caller.exec(move || drops(guard)).unwrap();
+    assert!(matches!(
+        task.outcome().wait().unwrap().verdict,
+        Verdict::Ok(())
+    ));
 }
 
 /// The hold is the only owner of the scheduler.

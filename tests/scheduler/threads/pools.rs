@@ -38,7 +38,7 @@ pub(super) fn thread_each(job: Sent) -> Result<(), Refused> {
 }
 
 /// Checks a refusal: the task comes back, nothing is outstanding, the slot is free.
-fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
+pub(super) fn refused(scheduler: &Scheduler, caller: &Caller, failures: u64, why: &str) {
     let back = caller.exec(|| Ok::<_, ()>(41)).unwrap_err();
     assert_eq!(back.reason, Reason::NoWorker);
     assert_eq!((back.task)(), Ok(41));
@@ -92,11 +92,11 @@ fn a_pool_that_panics_in_submit_is_reported() {
     finishes(|| {
         let panics = |_: Sent| -> Result<(), Refused> { std::panic::resume_unwind(Box::new(())) };
         let (scheduler, caller) = on_pool(2, panics);
-        refused(&scheduler, &caller, 1, "the pool panicked");
+        refused(&scheduler, &caller, 1, "the start panicked");
         end(&scheduler);
         let panics = |_: Sent| -> Result<(), Refused> { std::panic::resume_unwind(Box::new(Rude)) };
         let (scheduler, caller) = on_pool(2, panics);
-        refused(&scheduler, &caller, 1, "the pool panicked");
+        refused(&scheduler, &caller, 1, "the start panicked");
         end(&scheduler);
     });
 }
