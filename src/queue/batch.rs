@@ -10,6 +10,7 @@ use crate::sync::Arc;
 use super::bounds;
 use super::shared::Shared;
 use super::special::{self, Live};
+use super::suspended::Failure;
 
 const FIRST: &str = "a batch has a first message until it ends";
 
@@ -121,7 +122,7 @@ impl<'t, T> Batch<'t, T> {
             0 => Completed(None.into_iter().chain(rest)),
             _ => self.completed(rest),
         };
-        special::fail(self.shared, self.live, back);
+        special::fail(self.shared, self.live, back, Failure::ByRule);
         completed
     }
 
@@ -163,7 +164,12 @@ impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
         if self.len() > 0 {
             let rest = std::mem::take(&mut self.rest);
-            special::fail(self.shared, self.live, self.placed(0, rest));
+            special::fail(
+                self.shared,
+                self.live,
+                self.placed(0, rest),
+                Failure::ByRule,
+            );
             self.shared.report_dropped(self.live.group().key());
         }
     }

@@ -2,6 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use crate::group::{BARE, CAPPED, Phase, Taken};
 use crate::shown::shows;
@@ -11,6 +12,7 @@ use super::holders::Holder;
 use super::id::GroupId;
 use super::special::{self, Live, Owner};
 use super::submissions::Posted;
+use super::suspended::Failure;
 
 /// A message taken out of its group, borrowed from its turn.
 ///
@@ -65,7 +67,36 @@ impl<'t, T> Delivery<'t, T> {
 
     /// Gives the message back and counts the attempt, like a drop.
     pub fn give_back(self) {
-        ManuallyDrop::new(self).fail();
+        ManuallyDrop::new(self).fail(Failure::ByRule);
+    }
+
+    /// As [`give_back`](Self::give_back), but its group pauses for this long, whatever the
+    /// [back-off](super::Builder::back_off). For a receiver that says when to come again. As for a
+    /// back-off, something must keep the time.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use conversant::prelude::*;
+    /// let queue = Queue::new();
+    /// let anna = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// anna.send_all(["to a busy server", "behind it"])?;
+    /// let mut turn = queue.receive().wait()?;
+    /// turn.next().expect("the first").give_back_after(Duration::from_secs(120));
+    /// drop(turn);
+    /// assert_eq!(queue.advance(Duration::ZERO), Some(Duration::from_secs(120)));
+    /// assert!(queue.try_receive().is_err());
+    /// queue.advance(Duration::from_secs(120));
+    /// queue.try_receive()?.next().expect("the first").fail_for_good();
+    /// assert_eq!(queue.take_failed(anna.group_id())?, Some("to a busy server"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn give_back_after(self, pause: Duration) {
+        ManuallyDrop::new(self).fail(Failure::Pause(pause));
+    }
+
+    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned.
+    pub fn fail_for_good(self) {
+        ManuallyDrop::new(self).fail(Failure::ForGood);
     }
 
     /// Detaches the delivery from its turn. It keeps the turn's units of the group's limit and
@@ -107,8 +138,8 @@ impl<'t, T> Delivery<'t, T> {
         }
     }
 
-    fn fail(&mut self) {
-        special::fail(self.shared, self.live, Vec::new());
+    fn fail(&mut self, how: Failure) {
+        special::fail(self.shared, self.live, Vec::new(), how);
     }
 
     fn taken(&self) -> &Taken<T> {
@@ -138,7 +169,7 @@ impl<T> Drop for Delivery<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.live.taken.is_some() {
-            self.fail();
+            self.fail(Failure::ByRule);
             self.shared.report_dropped(self.live.group().key());
         }
     }
@@ -210,14 +241,26 @@ impl<T> Detached<T> {
 
     /// Gives the message back and counts the attempt, like a drop.
     pub fn give_back(self) {
-        ManuallyDrop::new(self).fail();
+        ManuallyDrop::new(self).fail(Failure::ByRule);
+    }
+
+    /// As [`give_back`](Self::give_back), but its group pauses for this long, whatever the
+    /// [back-off](super::Builder::back_off). For a receiver that says when to come again. As for a
+    /// back-off, something must keep the time.
+    pub fn give_back_after(self, pause: Duration) {
+        ManuallyDrop::new(self).fail(Failure::Pause(pause));
+    }
+
+    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned.
+    pub fn fail_for_good(self) {
+        ManuallyDrop::new(self).fail(Failure::ForGood);
     }
 
     /// Gives the message back, unless it is consumed.
-    fn fail(&mut self) -> Option<Pinned<T>> {
+    fn fail(&mut self, how: Failure) -> Option<Pinned<T>> {
         let (pin, taken) = self.held.take()?;
         pin.queue().capacity.let_go(&mut self.holder);
-        special::end_detached(pin.queue(), &pin, taken.tier, Some(taken));
+        special::end_detached(pin.queue(), &pin, taken.tier, Some((taken, how)));
         Some(pin)
     }
 
@@ -247,7 +290,7 @@ impl<T> DerefMut for Detached<T> {
 
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
-        if let Some(pin) = self.fail() {
+        if let Some(pin) = self.fail(Failure::ByRule) {
             pin.queue().report_dropped(pin.key());
         }
     }

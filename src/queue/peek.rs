@@ -145,7 +145,7 @@ impl<T> Drop for Peek<T> {
                 taken.attempts = head.attempts;
             }
             group.remove_waiting(1);
-            special::give_back(shared, state, group, mailbox, (taken, false, false));
+            special::give_back(shared, state, group, mailbox, (taken, false, None));
             match group.waiting() {
                 0 => ((), state.go_on(group, mailbox).1),
                 _ => ((), Age::Same),

@@ -19,6 +19,7 @@ use super::capacity::number;
 use super::holders::Holder;
 use super::shared::Shared;
 use super::state::State;
+use super::suspended::Failure;
 use super::{GroupRef, Pinned};
 
 /// The queue of a turn: borrowed or owned.
@@ -193,7 +194,7 @@ fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messa
 /// Gives back the message taken out and those `behind` it. The first of all these has failed; the
 /// others were not looked at.
 #[cold]
-pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>) {
+pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<T>>, how: Failure) {
     let mut behind = behind.into_iter();
     let Some(failed) = live.taken.take().or_else(|| behind.next()) else {
         return;
@@ -203,7 +204,8 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     let failed = shared.failed(failed);
     let message = failed.head();
     let group = live.group.as_ref().expect(LIVE);
-    if behind.len() == 0 && shared.built.retry.is_plain(failed.attempts) {
+    let by_rule = behind.len() == 0 && how == Failure::ByRule;
+    if by_rule && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
             group.put_back(&mut mailbox, failed);
@@ -215,9 +217,9 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     let suspended = shared.with_group(group, |state, mailbox| {
         let counted = is_started(mailbox);
         for taken in behind.rev() {
-            give_back(shared, state, group, mailbox, (taken, false, false));
+            give_back(shared, state, group, mailbox, (taken, false, None));
         }
-        let flag = give_back(shared, state, group, mailbox, (failed, counted, true));
+        let flag = give_back(shared, state, group, mailbox, (failed, counted, Some(how)));
         ((flag, mailbox.tag()), Age::Same)
     });
     trace_failure(shared, group, message, suspended);
@@ -249,14 +251,14 @@ fn is_started<T>(mailbox: &mut Mailbox<T>) -> bool {
 }
 
 /// Puts a message back under both locks, unless nobody will ever receive it. `counted`: it
-/// counts as started; `failed`: its attempt counts. Returns the flag, if this suspends the
-/// group.
+/// counts as started; `failed`: its attempt counts, and how. Returns the flag, if this suspends
+/// the group.
 pub(super) fn give_back<T>(
     shared: &Shared<T>,
     state: &mut State<T>,
     group: &GroupRef<T>,
     mailbox: &mut Mailbox<T>,
-    (taken, counted, failed): (Taken<T>, bool, bool),
+    (taken, counted, failed): (Taken<T>, bool, Option<Failure>),
 ) -> Flags {
     let (lane, tier) = (mailbox.lane.index(), taken.tier);
     if !shared.wants(&taken.message) {
@@ -268,9 +270,11 @@ pub(super) fn give_back<T>(
         return 0;
     }
     let mut flag = 0;
-    if failed && mailbox.flags & POISONED == 0 {
+    if let Some(how) = failed
+        && mailbox.flags & POISONED == 0
+    {
         let (retry, suspended) = (shared.built.retry, &mut state.suspended);
-        flag = suspended.failed(retry, group.key(), taken.head());
+        flag = suspended.failed(retry, group.key(), taken.head(), how);
         if flag == POISONED {
             mailbox.flags &= !SUSPENDED;
         }
@@ -293,7 +297,7 @@ pub(super) fn end<T>(shared: &Shared<T>, live: &mut Live<T>, group: GroupRef<T>)
             state.lanes.return_units(mailbox.lane.index(), 1);
         }
         if let Some(taken) = live.taken.take() {
-            let message = (taken, is_started(mailbox), false);
+            let message = (taken, is_started(mailbox), None);
             give_back(shared, state, &group, mailbox, message);
         } else {
             finish_swept(state, mailbox);
@@ -310,7 +314,7 @@ pub(super) fn pin<T>(shared: &Arc<Shared<T>>, group: &GroupRef<T>) -> Pinned<T> 
     shared.with_state(|state| state.groups.pin(group, &mut group.lock(), shared))
 }
 
-/// Ends a detached delivery of a message of this tier: the message is done, or is `failed` and
+/// Ends a detached delivery of a message of this tier: the message is done, or has `failed` and
 /// goes back. Its units come back. The group becomes the youngest if it was not ready, since no
 /// unit was free, or if this suspends it.
 #[cold]
@@ -318,10 +322,10 @@ pub(super) fn end_detached<T>(
     shared: &Shared<T>,
     group: &GroupRef<T>,
     tier: u32,
-    failed: Option<Taken<T>>,
+    failed: Option<(Taken<T>, Failure)>,
 ) {
-    let failed = failed.map(|taken| shared.failed(taken));
-    let message = failed.as_ref().map(Taken::head);
+    let failed = failed.map(|(taken, how)| (shared.failed(taken), how));
+    let message = failed.as_ref().map(|(taken, _)| taken.head());
     let suspended = shared.with_group(group, |state, mailbox| {
         // `change_group` has taken it out of line.
         let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
@@ -335,8 +339,8 @@ pub(super) fn end_detached<T>(
         }
         let counted = mailbox.flags & TIERED != 0;
         let mut flag = 0;
-        if let Some(failed) = failed {
-            flag = give_back(shared, state, group, mailbox, (failed, counted, true));
+        if let Some((failed, how)) = failed {
+            flag = give_back(shared, state, group, mailbox, (failed, counted, Some(how)));
         } else if counted {
             state.lanes.tiers(lane).finish(tier);
         }

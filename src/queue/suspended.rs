@@ -8,6 +8,7 @@
 //! 4. `poisoned` has the poisoned groups, each by its time.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::due::Dates;
 use crate::group::{BACKING_OFF, Flags, GroupKey, Head, POISONED};
@@ -35,11 +36,28 @@ pub(super) enum Suspension {
     Poisoned(Head, u64),
 }
 
+/// What follows when a message has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The pause and the last attempt by the queue's rule.
+    ByRule,
+    /// This pause, unless it was the last attempt.
+    Pause(Duration),
+    /// It was the last attempt.
+    ForGood,
+}
+
 impl Suspended {
     /// A message of a group that is not poisoned has failed. Returns the group's new flag, if
     /// any.
-    pub(super) fn failed(&mut self, retry: Retry, group: GroupKey, failed: Head) -> Flags {
-        if retry.is_last(failed.attempts) {
+    pub(super) fn failed(
+        &mut self,
+        retry: Retry,
+        group: GroupKey,
+        failed: Head,
+        how: Failure,
+    ) -> Flags {
+        if how == Failure::ForGood || retry.is_last(failed.attempts) {
             self.forget(group);
             self.times += 1;
             let poisoned = Suspension::Poisoned(failed, self.times);
@@ -47,7 +65,10 @@ impl Suspended {
             self.poisoned.insert(self.times, group);
             return POISONED;
         }
-        let pause = retry.pause(failed.attempts);
+        let pause = match how {
+            Failure::Pause(pause) => pause,
+            _ => retry.pause(failed.attempts),
+        };
         if pause.is_zero() {
             return 0;
         }

@@ -54,6 +54,50 @@ fn the_end_of_a_back_off_wakes_a_receive() {
     assert!(queue_support::poll(&mut wait, &waker).is_ready());
 }
 
+/// Borrowed and detached; the last attempt is the last all the same.
+#[test]
+fn a_delivery_names_its_own_pause() {
+    let queue = Queue::builder().attempts(3).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = lane.conversation().unwrap();
+    one.send_all(["busy", "behind"]).unwrap();
+    let mut turn = queue.try_receive().unwrap();
+    turn.next().unwrap().give_back_after(5 * SECOND);
+    assert!(turn.next().is_none(), "the group pauses within a turn, too");
+    drop(turn);
+    assert_eq!(queue.advance(SECOND), Some(5 * SECOND));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
+    assert_eq!(queue.advance(5 * SECOND), None);
+    let detached = take(&queue).unwrap();
+    assert_eq!((*detached, detached.attempt()), ("busy", 2));
+    detached.give_back_after(2 * SECOND);
+    assert_eq!(queue.advance(6 * SECOND), Some(7 * SECOND));
+    queue.advance(7 * SECOND);
+    take(&queue).unwrap().give_back_after(SECOND);
+    assert_eq!(queue.take_failed(one.group_id()), Ok(Some("busy")));
+    // Without a pause nothing keeps the next message back.
+    take(&queue).unwrap().give_back_after(Duration::ZERO);
+    assert_eq!(*take(&queue).unwrap(), "behind");
+}
+
+#[test]
+fn a_delivery_fails_for_good_at_once() {
+    let (queue, lane) = failing();
+    let [one, other] = [(); 2].map(|()| lane.conversation().unwrap());
+    one.send_all(["gone", "behind"]).unwrap();
+    let mut turn = queue.try_receive().unwrap();
+    turn.next().unwrap().fail_for_good();
+    drop(turn);
+    let poisoned = queue.poisoned();
+    assert_eq!((poisoned.len(), poisoned[0].attempts), (1, 1));
+    assert_eq!(queue.take_failed(one.group_id()), Ok(Some("gone")));
+    assert_eq!(take(&queue).unwrap().complete(), "behind");
+    other.send("gone too").unwrap();
+    take(&queue).unwrap().fail_for_good();
+    assert_eq!(queue.drain(other.group_id()), Ok(vec!["gone too"]));
+    assert_eq!(queue.counts().failed, 2);
+}
+
 #[test]
 fn each_poisoned_group_is_reported_once() {
     let queue = Queue::builder().attempts(1).build().unwrap();
