@@ -6,7 +6,7 @@
 //! use conversant::prelude::*;
 //!
 //! let queue = Queue::new();
-//! let hooks = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+//! let hooks = Keyed::new(queue.lane(1, Limit::Unlimited)?); // weight 1, no cap
 //! hooks.send("customer 7", "created")?;
 //! hooks.send("customer 8", "created")?;
 //! hooks.send("customer 7", "paid")?;

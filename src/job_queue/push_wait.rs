@@ -54,7 +54,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// A wait that is dropped has pushed nothing: key and job are dropped, and room that it was
     /// granted goes to the next wait. If you need key and job after a drop or a
     /// [`wait_timeout`](Wait::wait_timeout), use [`into_message`](Wait::into_message) or
-    /// [`give_back_after`](Wait::give_back_after) instead.
+    /// [`or_return_after`](Wait::or_return_after) instead.
     ///
     /// # Errors
     ///

@@ -58,7 +58,7 @@ impl<T> Conversation<T> {
     /// A dropped wait has sent nothing: its message is dropped, and room granted to it goes to the
     /// next. If you do not want to lose the message, by a drop or by
     /// [`wait_timeout`](Wait::wait_timeout), use [`into_message`](Wait::into_message) or
-    /// [`give_back_after`](Wait::give_back_after); in a task, put the time-out on a reference:
+    /// [`or_return_after`](Wait::or_return_after); in a task, put the time-out on a reference:
     ///
     /// ```
     /// # use conversant::queue::Queue;

@@ -279,7 +279,7 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
     /// # Errors
     ///
     /// The errors of the wait, and [`SendReason::TimedOut`].
-    pub fn give_back_after(self, timeout: Duration) -> R {
+    pub fn or_return_after(self, timeout: Duration) -> R {
         // The clock is read only by a wait that must wait.
         self.give_back(|| Instant::now().checked_add(timeout))
     }
@@ -289,7 +289,7 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
     /// # Errors
     ///
     /// The errors of the wait, and [`SendReason::TimedOut`].
-    pub fn give_back_at(self, deadline: Instant) -> R {
+    pub fn or_return_at(self, deadline: Instant) -> R {
         self.give_back(|| Some(deadline))
     }
 

@@ -44,7 +44,7 @@ impl Caller {
     /// ```
     ///
     /// Cancel safe: a dropped wait has submitted nothing. [`into_message`](Wait::into_message) and
-    /// [`give_back_after`](Wait::give_back_after) return the function.
+    /// [`or_return_after`](Wait::or_return_after) return the function.
     ///
     /// # Errors
     ///

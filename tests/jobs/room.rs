@@ -206,7 +206,7 @@ fn what_is_refused_after_all_leaves_its_room_to_the_next() {
 fn the_end_gives_their_jobs_back_to_those_who_wait() {
     let (queue, _) = full(1);
     let late = queue.push_wait(5, 55, Place::new());
-    let late = late.give_back_after(Duration::ZERO).unwrap_err();
+    let late = late.or_return_after(Duration::ZERO).unwrap_err();
     assert_eq!((late.content, late.reason), ((5, 55), PushReason::TimedOut));
     let mut wait = queue.push_wait(1, 11, Place::new());
     let [one] = woken();

@@ -89,7 +89,7 @@ fn whatever_refuses_it_gives_the_message_back_and_leaves_no_key() {
     let (queue, orders) = bounded(2);
     orders.send_in("anna", 3, 0).unwrap();
     orders.send_in("anna", 3, 0).unwrap();
-    let late = orders.send_wait("bert", 1).give_back_after(Duration::ZERO);
+    let late = orders.send_wait("bert", 1).or_return_after(Duration::ZERO);
     let late = late.unwrap_err();
     assert_eq!((late.message, late.reason), (1, SendReason::TimedOut));
     let delivery = take(&queue).unwrap();

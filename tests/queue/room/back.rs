@@ -59,18 +59,18 @@ fn the_message_can_be_had_back_at_every_stage() {
 #[test]
 fn a_time_out_gives_the_message_back_and_the_place_up() {
     let (queue, _lane, wide) = full::<u32>(1);
-    let late = wide.send_wait(1).give_back_after(Duration::ZERO);
+    let late = wide.send_wait(1).or_return_after(Duration::ZERO);
     let late = late.unwrap_err();
     assert_eq!((late.message, late.reason), (1, SendReason::TimedOut));
-    let late = wide.send_all_wait([2]).give_back_at(Instant::now());
+    let late = wide.send_all_wait([2]).or_return_at(Instant::now());
     assert_eq!(late.unwrap_err().message, [2]);
     assert!(wide.send_wait(3).wait_timeout(Duration::ZERO).is_err());
     assert_eq!(sends(&queue), (0, 0, 0));
     complete_one(&queue);
-    wide.send_wait(4).give_back_after(Duration::ZERO).unwrap();
+    wide.send_wait(4).or_return_after(Duration::ZERO).unwrap();
     let closed = {
         queue.close();
-        wide.send_wait(5).give_back_after(Duration::MAX)
+        wide.send_wait(5).or_return_after(Duration::MAX)
     };
     assert_eq!(closed.unwrap_err().reason, SendReason::Closed);
 }

@@ -48,10 +48,10 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
     own(waiting.wait.wait());
     // Another queue does not count.
     let (other, _lane, elsewhere) = full::<u32>(1);
-    let timed = elsewhere.send_wait(7).give_back_after(Duration::ZERO);
+    let timed = elsewhere.send_wait(7).or_return_after(Duration::ZERO);
     assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
     // A deadline ends the wait, so the handler may wait.
-    let timed = wide.send_wait(7).give_back_after(Duration::ZERO);
+    let timed = wide.send_wait(7).or_return_after(Duration::ZERO);
     assert_eq!(timed.unwrap_err().reason, SendReason::TimedOut);
     // Nor is it an error where there is room.
     delivery.complete();

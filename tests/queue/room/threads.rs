@@ -24,7 +24,7 @@ fn threads_that_wait_for_room() {
                     for n in 0..EACH {
                         if n % 7 == 0 {
                             let late = conversation.send_wait((who, n));
-                            match late.give_back_after(Duration::ZERO) {
+                            match late.or_return_after(Duration::ZERO) {
                                 Ok(()) => continue,
                                 Err(late) => assert_eq!(late.reason, SendReason::TimedOut),
                             }

@@ -146,7 +146,7 @@ fn who_gives_up_waiting_has_its_function_back() {
         let caller = roomy(&scheduler, 1);
         let held = Held::submit(&caller, Place::new());
         let wait = caller.exec_wait(Place::new(), || Ok::<_, ()>(1));
-        let back = wait.give_back_after(Duration::ZERO).unwrap_err();
+        let back = wait.or_return_after(Duration::ZERO).unwrap_err();
         assert_eq!((back.reason, (back.task)()), (Reason::TimedOut, Ok(1)));
         let wait = caller.exec_wait(Place::new(), || Ok::<_, ()>(2));
         assert_eq!((wait.into_message().unwrap())(), Ok(2));

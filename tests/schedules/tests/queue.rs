@@ -125,7 +125,7 @@ fn senders_wait_for_room(early: bool) {
                     assert_eq!(back.message, 0);
                     back.reason
                 }),
-                _ => match conversation.send_wait(0).give_back_after(Duration::ZERO) {
+                _ => match conversation.send_wait(0).or_return_after(Duration::ZERO) {
                     Err(late) if late.reason == SendReason::TimedOut => {
                         let again = conversation.send_wait(late.message).wait();
                         again.map_err(|back| back.reason)
