@@ -6,7 +6,7 @@ use std::time::Duration;
 use conversant::limit::Bypass;
 use conversant::queue::Why;
 
-use super::model::{Lane, Message, Model, Phase, Settings, Taken, room};
+use super::model::{Failure, Lane, Message, Model, Phase, Settings, Taken, room};
 
 impl<T> Model<T> {
     /// Ends an event of this lane: its open tier, and whether it is in the ring.
@@ -247,8 +247,8 @@ impl<T> Model<T> {
     }
 
     /// A delivery that is still with its turn was not completed.
-    pub(super) fn fail(&mut self, mut taken: Taken<T>) -> Option<T> {
-        self.failed(&mut taken);
+    pub(super) fn fail(&mut self, mut taken: Taken<T>, how: Failure) -> Option<T> {
+        self.failed(&mut taken, how);
         let g = self.group(taken.group);
         (g.hand, g.swept) = (None, false);
         let lane = g.lane;
@@ -258,13 +258,13 @@ impl<T> Model<T> {
     }
 
     /// A detached delivery was not completed.
-    pub(super) fn fail_detached(&mut self, mut taken: Taken<T>) -> Option<T> {
-        self.failed(&mut taken);
+    pub(super) fn fail_detached(&mut self, mut taken: Taken<T>, how: Failure) -> Option<T> {
+        self.failed(&mut taken, how);
         self.end(taken, false)
     }
 
     /// Counts the attempt, and sets the group aside if necessary.
-    fn failed(&mut self, taken: &mut Taken<T>) {
+    fn failed(&mut self, taken: &mut Taken<T>, how: Failure) {
         let attempts = taken.message.attempts + 1;
         taken.message.attempts = attempts;
         let (now, set) = (self.now, self.tick());
@@ -277,12 +277,16 @@ impl<T> Model<T> {
         let gone = self.gone;
         let g = self.group(taken.group);
         if !gone && g.poisoned.is_none() {
-            if room(allowed, attempts as usize) == 0 {
+            if how == Failure::ForGood || room(allowed, attempts as usize) == 0 {
                 g.resting = None;
                 g.poisoned = Some((taken.number, attempts));
             } else {
                 let doubled = first.saturating_mul(1 << (attempts - 1).min(31));
-                let until = now.saturating_add(doubled.min(most));
+                let pause = match how {
+                    Failure::Pause(pause) => pause,
+                    _ => doubled.min(most),
+                };
+                let until = now.saturating_add(pause);
                 if until > now && g.resting.is_none_or(|(earlier, _)| earlier < until) {
                     g.resting = Some((until, set));
                 }

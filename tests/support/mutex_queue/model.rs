@@ -80,6 +80,14 @@ pub(super) struct Taken<T> {
     pub(super) message: Message<T>,
 }
 
+/// How a message failed: by the queue's rule, with a pause of its own, or for the last time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    ByRule,
+    Pause(Duration),
+    ForGood,
+}
+
 pub(super) struct Model<T> {
     pub(super) settings: Settings,
     pub(super) lanes: BTreeMap<u64, Lane>,

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
-use super::model::Taken;
+use super::model::{Failure, Taken};
 use super::{GroupId, Shared, id, locked};
 
 /// Claimed groups whose turns begin one by one.
@@ -71,7 +72,8 @@ impl<T> Turn<'_, T> {
     #[allow(clippy::should_implement_trait, reason = "as the crate's")]
     pub(crate) fn next(&mut self) -> Option<Delivery<'_, T>> {
         let live = &mut self.live;
-        live.has_next().then_some(Delivery { live })
+        let how = Failure::ByRule;
+        live.has_next().then_some(Delivery { live, how })
     }
 
     pub(crate) fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
@@ -128,6 +130,7 @@ const IN_HAND: &str = "it is in hand";
 
 pub(crate) struct Delivery<'t, T> {
     live: &'t mut Live<T>,
+    how: Failure,
 }
 
 impl<T> Delivery<'_, T> {
@@ -149,13 +152,22 @@ impl<T> Delivery<'_, T> {
 
     pub(crate) fn give_back(self) {}
 
+    pub(crate) fn give_back_after(mut self, pause: Duration) {
+        self.how = Failure::Pause(pause);
+    }
+
+    pub(crate) fn fail_for_good(mut self) {
+        self.how = Failure::ForGood;
+    }
+
     pub(crate) fn detach(self) -> Detached<T> {
         let taken = self.live.taken.take().expect(IN_HAND);
         let shared = self.live.shared.clone();
         let tier = taken.message.tier;
         locked(&shared, |model| model.detach(taken.group, tier));
         let taken = Some(taken);
-        Detached { shared, taken }
+        let how = Failure::ByRule;
+        Detached { shared, taken, how }
     }
 }
 
@@ -176,7 +188,8 @@ impl<T> DerefMut for Delivery<'_, T> {
 impl<T> Drop for Delivery<'_, T> {
     fn drop(&mut self) {
         if let Some(taken) = self.live.taken.take() {
-            drop(locked(&self.live.shared, |model| model.fail(taken)));
+            let how = self.how;
+            drop(locked(&self.live.shared, |model| model.fail(taken, how)));
         }
     }
 }
@@ -222,13 +235,14 @@ impl<T> Drop for Batch<'_, T> {
         let (shared, group) = (&self.live.shared, self.live.group);
         let rest = rest.collect();
         drop(locked(shared, |model| model.give_back(group, rest)));
-        drop(locked(shared, |model| model.fail(failed)));
+        drop(locked(shared, |model| model.fail(failed, Failure::ByRule)));
     }
 }
 
 pub(crate) struct Detached<T> {
     shared: Shared<T>,
     taken: Option<Taken<T>>,
+    how: Failure,
 }
 
 impl<T> Detached<T> {
@@ -252,6 +266,14 @@ impl<T> Detached<T> {
 
     pub(crate) fn give_back(self) {}
 
+    pub(crate) fn give_back_after(mut self, pause: Duration) {
+        self.how = Failure::Pause(pause);
+    }
+
+    pub(crate) fn fail_for_good(mut self) {
+        self.how = Failure::ForGood;
+    }
+
     fn taken(&self) -> &Taken<T> {
         self.taken.as_ref().expect(IN_HAND)
     }
@@ -274,8 +296,8 @@ impl<T> DerefMut for Detached<T> {
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
         if let Some(taken) = self.taken.take() {
-            let shared = &self.shared;
-            drop(locked(shared, |model| model.fail_detached(taken)));
+            let (shared, how) = (&self.shared, self.how);
+            drop(locked(shared, |model| model.fail_detached(taken, how)));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Turns and deliveries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 use super::super::form::{Delivery, Turn};
 use super::{Driver, Held, Own, TURNS, at, has_room, remove};
@@ -143,15 +144,15 @@ impl<'q> Driver<'q> {
             let how = match op.c % 8 {
                 3 => {
                     self.run_nested(1 + op.c / 8 % 8);
-                    op.b % 5
+                    op.b % 7
                 }
-                how => how.min(4),
+                how => how.min(6),
             };
             held.own.unit = self.end_borrowed(group, delivery, how);
         }
     }
 
-    /// Ends a delivery in one of five ways; returns whether its turn still has the unit.
+    /// Ends a delivery in one of seven ways; returns whether its turn still has the unit.
     fn end_borrowed(&mut self, group: usize, delivery: Delivery<'_, u32>, how: u8) -> bool {
         let message = *delivery;
         match how {
@@ -162,6 +163,8 @@ impl<'q> Driver<'q> {
             }
             2 => delivery.give_back(),
             3 => panics(delivery),
+            4 => delivery.give_back_after(pause(message)),
+            5 => delivery.fail_for_good(),
             _ => {
                 self.hands.push((group, delivery.detach()));
                 return false;
@@ -234,13 +237,20 @@ impl<'q> Driver<'q> {
             self.log.push(Seen::Done(message));
             return;
         }
-        match op.b % 3 {
+        match op.b % 5 {
             0 => delivery.give_back(),
             1 => drop(delivery),
+            2 => delivery.give_back_after(pause(message)),
+            3 => delivery.fail_for_good(),
             _ => panics(delivery),
         }
         self.back(group, [message]);
     }
+}
+
+/// A pause that a delivery of this message names.
+fn pause(message: u32) -> Duration {
+    Duration::from_secs(u64::from(message % 4))
 }
 
 /// A handler that panics while it holds this.
