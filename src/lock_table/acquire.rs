@@ -134,8 +134,9 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         if owner.shared.is_closed() {
             return Err(LockError::Closed);
         }
-        if std::mem::take(&mut owner.path.gives_up) {
+        if owner.path.gives_up {
             owner.give_up_kept();
+            owner.path.gives_up = false;
         }
         let mut taken = owner.take();
         if taken == Room::Revoked {

@@ -134,11 +134,12 @@ impl<K: Resource> Path<K> {
 
     /// The intent is not kept any more: it has to be asked for.
     pub(super) fn forget_kept(&mut self) {
-        self.keeps = false;
         if let Some(step) = self.steps.iter_mut().find(|step| step.idle) {
+            // First, because it may panic: the intent is kept then.
+            step.name.clone_from(&step.key);
             (step.idle, step.had, step.node) = (false, None, None);
-            step.name_new();
         }
+        self.keeps = false;
     }
 
     /// Decides what to do at each step, from the leaves up.

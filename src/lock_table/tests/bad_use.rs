@@ -107,7 +107,7 @@ fn a_wait_that_was_forgotten_is_cancelled_by_the_next_request() {
 }
 
 thread_local! {
-    static FUSE: Cell<u32> = const { Cell::new(u32::MAX) };
+    pub(super) static FUSE: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
 /// Its `Eq` panics when the fuse has burnt down. All have one hash.
@@ -212,7 +212,7 @@ fn an_eq_that_panics_after_a_wait_gives_everything_back() {
 #[derive(Debug, PartialEq, Eq)]
 struct Brittle(u32);
 
-fn burn() {
+pub(super) fn burn() {
     FUSE.with(|fuse| {
         assert!(fuse.get() > 0, "burnt down");
         fuse.set(fuse.get() - 1);

@@ -1,8 +1,17 @@
 //! The intent on a root that an owner keeps: it is invisible, and nobody waits for it.
 
-use super::super::{LockError, LockTable, Owner, ResourceView};
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use super::super::{Lock, LockError, LockTable, Owner, Resource, ResourceView};
+use super::bad_use::{FUSE, burn};
 use super::{Path, Polled, free, owners, path, take};
 use crate::modes::Mode::{Is, Ix, S, X};
+use crate::wait::Wait;
 
 const BLOCKED: Result<(), LockError<Path>> = Err(LockError::WouldBlock);
 
@@ -12,9 +21,9 @@ pub(super) fn entries(locks: &LockTable<Path>) -> usize {
 }
 
 /// Leaves the root twice in a row, so that its intent is kept.
-pub(super) fn settle(owner: &mut Owner<Path>, leaf: &Path) {
+pub(super) fn settle<K: Resource + Debug>(owner: &mut Owner<K>, leaf: &K) {
     for _ in 0..2 {
-        take(owner, leaf, X);
+        owner.try_lock(leaf, X).unwrap();
         owner.release(leaf).unwrap();
     }
 }
@@ -247,4 +256,79 @@ fn a_request_that_is_not_polled_gives_nothing_up() {
     a.lock_many([(path([1]), S)]).wait().unwrap();
     a.release_all();
     assert_eq!(entries(&locks), 0);
+}
+
+thread_local! {
+    static MOVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// 1 is in 0, and 0 is in 2 after a move. Its `Clone` panics when the fuse has burnt down.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Brittle(u32);
+
+impl Clone for Brittle {
+    fn clone(&self) -> Self {
+        burn();
+        Brittle(self.0)
+    }
+}
+
+impl Resource for Brittle {
+    fn parent(&self) -> Option<Self> {
+        match self.0 {
+            1 => Some(Brittle(0)),
+            0 if MOVED.get() => Some(Brittle(2)),
+            _ => None,
+        }
+    }
+}
+
+/// Polls with a fuse; whether the poll panicked.
+fn burns(fuse: u32, wait: &mut Wait<Lock<'_, Brittle>>) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    FUSE.set(fuse);
+    let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(wait).poll(&mut cx)));
+    FUSE.set(u32::MAX);
+    polled.is_err()
+}
+
+#[test]
+fn a_clone_that_panics_gives_nothing_up() {
+    let mut panics = 0;
+    for fuse in 0..9 {
+        let locks = LockTable::new();
+        let [mut a, mut b, mut c] = [(); 3].map(|()| locks.owner(0));
+        settle(&mut a, &Brittle(1));
+        b.try_lock(&Brittle(1), X).unwrap();
+        let mut wait = a.lock(&Brittle(1), X);
+        panics += u32::from(burns(fuse, &mut wait));
+        b.release_all();
+        wait.wait().unwrap();
+        let beside = c.try_lock(&Brittle(0), X);
+        assert_eq!(beside, Err(LockError::WouldBlock), "fuse {fuse}");
+    }
+    assert!(panics > 3, "{panics}");
+}
+
+#[test]
+fn a_clone_that_panics_where_it_is_covered_gives_nothing_up() {
+    let mut panics = 0;
+    for fuse in 0..9 {
+        MOVED.set(false);
+        let locks = LockTable::new();
+        let mut a = locks.owner(0);
+        settle(&mut a, &Brittle(1));
+        MOVED.set(true);
+        a.try_lock(&Brittle(2), S).unwrap();
+        let mut wait = a.lock(&Brittle(0), S);
+        let burnt = burns(fuse, &mut wait);
+        panics += u32::from(burnt);
+        match burnt {
+            true => wait.wait().unwrap(),
+            false => drop(wait),
+        }
+        a.try_lock(&Brittle(3), S).unwrap();
+        assert_eq!(a.release(&Brittle(0)), Ok(()), "fuse {fuse}");
+    }
+    assert!(panics > 1, "{panics}");
 }
