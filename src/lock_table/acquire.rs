@@ -240,6 +240,10 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
 
     #[inline]
     fn at_once(&mut self) -> Option<Self::Output> {
+        // A first poll that panicked may have joined a queue.
+        if self.owner.pending {
+            return None;
+        }
         match self.take() {
             Ok(Room::Free) => Some(Ok(())),
             Ok(Room::Held | Room::Busy | Room::Kept | Room::Revoked) => None,

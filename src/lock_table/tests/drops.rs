@@ -5,10 +5,11 @@ use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
-use super::super::{LockTable, Resource};
+use super::super::{Lock, LockError, LockTable, Resource};
 use crate::modes::Mode::{S, X};
+use crate::wait::Wait;
 
 thread_local! {
     static FUSE: Cell<u32> = const { Cell::new(u32::MAX) };
@@ -76,4 +77,44 @@ fn an_owner_that_is_dropped_leaves_nothing() {
         panics += 1;
     }
     assert!(panics > 5, "{panics}");
+}
+
+type Result = std::result::Result<(), LockError<Sticky>>;
+
+fn poll(wait: &mut Wait<Lock<'_, Sticky>>) -> Poll<Result> {
+    Pin::new(wait).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// None if it panics.
+fn with_fuse<R>(fuse: u32, run: impl FnOnce() -> R) -> Option<R> {
+    FUSE.set(fuse);
+    let done = catch_unwind(AssertUnwindSafe(run));
+    FUSE.set(u32::MAX);
+    done.ok()
+}
+
+/// The poll drops a name of the victim, after it has joined the queue.
+#[test]
+fn a_wait_whose_first_poll_panicked_in_the_queue_waits_there() {
+    let mut queued = 0;
+    for fuse in 0..5 {
+        let locks = LockTable::new();
+        let (mut a, mut victim, mut b) = (locks.owner(1), locks.owner(0), locks.owner(0));
+        a.try_lock(&Sticky(11), X).unwrap();
+        victim.try_lock(&Sticky(2), X).unwrap();
+        // It takes 3 first, which is less deep.
+        let mut fails = victim.lock_many([(Sticky(3), X), (Sticky(11), X)]);
+        assert!(poll(&mut fails).is_pending());
+        let mut wait = a.lock(&Sticky(2), X);
+        let panicked = with_fuse(fuse, || poll(&mut wait)).is_none();
+        if panicked && poll(&mut fails).is_ready() {
+            queued += 1;
+            drop(fails);
+            victim.release_all();
+            wait.wait().unwrap();
+            let beside = b.try_lock(&Sticky(2), X);
+            assert_eq!(beside, Err(LockError::WouldBlock), "fuse {fuse}");
+        }
+    }
+    assert!(queued > 0);
 }
