@@ -288,14 +288,22 @@ impl<K, S> Shared<K, S> {
     /// Runs `f` under the lock, then grants what can be granted; then unlocks, wakes and drops. If
     /// `f` panics it has made nothing grantable: the user's `Eq` runs before anything changes.
     fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
+        self.with_state_deferred(f).0
+    }
+
+    /// As `with_state`, but returns what is to be dropped. That may panic, and may be what another
+    /// call has left.
+    fn with_state_deferred<R>(
+        &self,
+        f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R,
+    ) -> (R, Deferred<K>) {
         let mut session = self.wait_table.lock();
         let (waits, wakes) = session.parts();
         let result = f(waits, wakes);
         session.repeat(WaitTable::grant_dirty);
         let deferred = std::mem::replace(&mut session.deferred, Deferred::new());
         drop(session);
-        drop(deferred);
-        result
+        (result, deferred)
     }
 }
 

@@ -201,7 +201,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
             drop(locked);
             waits.break_cycles(id, wakes).map(Err)
         };
-        let ended = shared.with_state(|waits, wakes| {
+        let (ended, deferred) = shared.with_state_deferred(|waits, wakes| {
             if let Some(state) = begins {
                 waits.owners.insert(id, state);
             }
@@ -225,6 +225,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
             }
             Err(_) => {}
         }
+        drop(deferred);
         owner.holds.gone.drop_all();
         Poll::Ready(result)
     }

@@ -5,10 +5,11 @@ use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::super::{Lock, LockError, LockTable, Resource};
-use crate::modes::Mode::{S, X};
+use crate::modes::Mode::{Is, Ix, S, X};
 use crate::wait::Wait;
 
 thread_local! {
@@ -117,4 +118,47 @@ fn a_wait_whose_first_poll_panicked_in_the_queue_waits_there() {
         }
     }
     assert!(queued > 0);
+}
+
+struct Call(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        let call = self.0.lock().unwrap().take();
+        call.into_iter().for_each(|call| call());
+    }
+}
+
+/// A release that wakes a crowd has a name to drop, and a request that is granted meanwhile finds
+/// it.
+#[test]
+fn what_is_granted_beside_a_name_of_others_is_released() {
+    for fuse in 0..3 {
+        let locks = LockTable::new();
+        let [mut a, mut crowded, mut b, mut c] = [(); 4].map(|()| locks.owner(0));
+        let both = crowded.lock_many([(Sticky(1), X), (Sticky(2), X)]);
+        both.wait().unwrap();
+        // 3 has a waiter, and IS of it can be had.
+        b.try_lock(&Sticky(3), S).unwrap();
+        let mut waits = c.lock(&Sticky(3), Ix);
+        assert!(poll(&mut waits).is_pending());
+        let call = Call(Mutex::new(Some(Box::new(move || {
+            let tried = with_fuse(fuse, || a.try_lock(&Sticky(3), Is));
+            assert_eq!(tried, None, "fuse {fuse}");
+            drop(a);
+        }))));
+        let waker = Waker::from(Arc::new(call));
+        let mut crowd: Vec<_> = (0..40).map(|_| locks.owner(0)).collect();
+        let crowd_waits = crowd.iter_mut().map(|owner| {
+            let mut wait = owner.lock(&Sticky(1), S);
+            let mut cx = Context::from_waker(&waker);
+            assert!(Pin::new(&mut wait).poll(&mut cx).is_pending());
+            wait
+        });
+        let crowd_waits: Vec<_> = crowd_waits.collect();
+        crowded.release_all();
+        drop((crowd_waits, waits));
+        drop((crowd, crowded, b, c));
+        assert!(locks.is_empty(), "fuse {fuse}");
+    }
 }
