@@ -54,7 +54,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// `clone` runs in the call, and once more with hashing and `parent` at the first poll, before
     /// anything is locked; `Eq` runs under the table's locks as well, and must not use the table.
-    /// If one of them panics, nothing has changed.
+    /// If one of them panics, nothing has changed. If the drop of a name panics, polling again gives
+    /// the result.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
@@ -218,16 +219,19 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
             return Poll::Pending;
         };
         owner.pending = false;
-        match &result {
+        match result {
             Ok(()) => path.commit(&mut owner.holds),
-            Err(LockError::Deadlock(report)) => {
-                trace::deadlock(&report.victim, &Owners(&report.cycle));
+            Err(error) => {
+                if let LockError::Deadlock(report) = &error {
+                    trace::deadlock(&report.victim, &Owners(&report.cycle));
+                }
+                // If a drop below panics, the next poll finds it.
+                path.unfit = Some(error);
             }
-            Err(_) => {}
         }
         drop(deferred);
         owner.holds.gone.drop_all();
-        Poll::Ready(result)
+        Poll::Ready(owner.path.unfit.take().map_or(Ok(()), Err))
     }
 }
 

@@ -48,7 +48,6 @@ impl<K: Resource> Path<K> {
     ) {
         // Steps are left if a wait was forgotten.
         self.clear();
-        (self.at, self.keeps) = (0, false);
         (self.gives_up, self.unfit) = (false, None);
         let mut known = HashTable::new();
         for request in asked {
@@ -342,6 +341,7 @@ impl<K> Path<K> {
 
     #[inline(never)]
     fn drop_steps(&mut self) {
+        (self.at, self.keeps) = (0, false);
         empty(&mut self.steps);
     }
 
@@ -361,5 +361,7 @@ impl<K> Path<K> {
             let parent = parent.and_then(|parent| self.steps[parent as usize].hold);
             holds.enter(&mut self.steps[at], parent);
         }
+        // Here, so that nothing is left to be taken if the drop of a name panics.
+        self.clear();
     }
 }

@@ -162,3 +162,64 @@ fn what_is_granted_beside_a_name_of_others_is_released() {
         assert!(locks.is_empty(), "fuse {fuse}");
     }
 }
+
+/// The drop panics at every name in turn, and then the wait is polled again.
+#[test]
+fn a_wait_that_is_polled_again_is_granted_once() {
+    let mut panics = 0;
+    for blocked in [false, true] {
+        for fuse in 0..9 {
+            let locks = LockTable::new();
+            let [mut a, mut b] = [(); 2].map(|()| locks.owner(0));
+            // B keeps its intent on 1.
+            for _ in 0..2 {
+                b.try_lock(&Sticky(12), X).unwrap();
+                b.release(&Sticky(12)).unwrap();
+            }
+            if blocked {
+                a.try_lock(&Sticky(11), S).unwrap();
+                b.try_lock(&Sticky(12), X).unwrap();
+            }
+            let mut wait = a.lock_many([(Sticky(1), X), (Sticky(3), X)]);
+            if blocked {
+                assert!(poll(&mut wait).is_pending());
+                b.release_all();
+            }
+            let polled = with_fuse(fuse, || poll(&mut wait));
+            panics += u32::from(polled.is_none());
+            assert_eq!(
+                polled.unwrap_or_else(|| poll(&mut wait)),
+                Poll::Ready(Ok(()))
+            );
+            drop(wait);
+            let grants = [1, 3].map(|name| a.grants(&Sticky(name)));
+            assert_eq!(grants, [1, 1], "fuse {fuse}");
+            a.release_all();
+            assert!(locks.is_empty(), "fuse {fuse}");
+        }
+    }
+    assert!(panics > 1, "{panics}");
+}
+
+#[test]
+fn a_victim_that_is_polled_again_has_its_error() {
+    let mut panics = 0;
+    for fuse in 0..5 {
+        let locks = LockTable::new();
+        let (mut a, mut b) = (locks.owner(0), locks.owner(1));
+        a.try_lock(&Sticky(2), X).unwrap();
+        b.try_lock(&Sticky(11), X).unwrap();
+        let mut waits = b.lock(&Sticky(2), X);
+        assert!(poll(&mut waits).is_pending());
+        let mut wait = a.lock_many([(Sticky(3), X), (Sticky(11), X)]);
+        let polled = with_fuse(fuse, || poll(&mut wait));
+        panics += u32::from(polled.is_none());
+        drop(waits);
+        b.release_all();
+        let error = polled.unwrap_or_else(|| poll(&mut wait));
+        assert!(matches!(error, Poll::Ready(Err(LockError::Deadlock(_)))));
+        drop(wait);
+        assert_eq!(a.holdings().count(), 1, "fuse {fuse}");
+    }
+    assert!(panics > 0);
+}
