@@ -56,9 +56,10 @@
 //! release holds the locks of the shards of h + 1 resources for O(h) steps. Each step is O(log n)
 //! in the holders of its resource, if these are more than three. With up to three ancestors a
 //! request allocates nothing once the owner and the shards have served a few requests. Names that
-//! own memory are cloned twice, or three times if the request takes more than one shard. No thread
-//! sleeps on the lock of a shard: a thread that finds it taken yields its processor, also while
-//! another looks at the whole table. All requests for one resource contend for one lock.
+//! own memory are cloned twice, or three times if the request takes more than one shard; those of a
+//! request that is blocked, up to four times. No thread sleeps on the lock of a shard: one that
+//! finds it taken yields its processor, also while another looks at the whole table. All requests
+//! for one resource contend for one lock.
 //!
 //! A hot root is the exception: an owner that locks below the same root again and again *keeps* the
 //! intent on it. When the owner no longer needs the intent, for the second time in a row, the

@@ -52,10 +52,10 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ///
     /// # Panics
     ///
-    /// `clone` runs in the call, and once more with hashing and `parent` at the first poll, before
-    /// anything is locked; `Eq` runs under the table's locks as well, and must not use the table.
-    /// If one of them panics, nothing has changed. If the drop of a name panics, polling again gives
-    /// the result.
+    /// `clone` runs in the call, and at the first poll with hashing and `parent`, before anything
+    /// is locked; `Eq` runs under the table's locks as well, and must not use the table. If one of
+    /// them panics, nothing has changed. If the drop of a name panics, the request may be granted
+    /// all the same; polled again, the wait gives its result.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
@@ -76,7 +76,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// # Panics
     ///
     /// As for [`lock`](Self::lock), but hashing, `parent`, `clone` and the iterator run in the
-    /// call, before anything is locked.
+    /// call, before anything is locked. Only the name of a root whose kept intent must be given up
+    /// is cloned at the first poll.
     pub fn lock_many(
         &mut self,
         resources: impl IntoIterator<Item = (K, Mode)>,

@@ -163,3 +163,41 @@ fn a_request_that_is_not_plain_hashes_its_resource_once() {
     b.try_lock(&Hashed, Mode::X).unwrap_err();
     assert_eq!(HASHED.get(), 3);
 }
+
+thread_local! {
+    static CLONES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// 0 is the root of the others; their clones are counted.
+#[derive(PartialEq, Eq, Hash, Debug)]
+struct Counted(u32);
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        CLONES.set(CLONES.get() + u32::from(self.0 > 0));
+        Counted(self.0)
+    }
+}
+
+impl Resource for Counted {
+    fn parent(&self) -> Option<Self> {
+        (self.0 > 0).then_some(Counted(0))
+    }
+}
+
+#[test]
+fn names_are_cloned_as_often_as_the_docs_say() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = [(); 2].map(|()| locks.owner(0));
+    a.try_lock(&Counted(1), X).unwrap();
+    assert_eq!(CLONES.take(), 3, "two shards");
+    a.try_lock(&Counted(2), X).unwrap();
+    assert_eq!(CLONES.take(), 2, "one shard");
+    settle(&mut b, &Counted(3));
+    CLONES.set(0);
+    let blocked = b
+        .lock(&Counted(1), X)
+        .wait_timeout(std::time::Duration::ZERO);
+    assert!(blocked.is_err());
+    assert_eq!(CLONES.take(), 4, "blocked");
+}
