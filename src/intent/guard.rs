@@ -161,15 +161,17 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
 
     #[cold]
     fn weaken_under_the_lock(&mut self, from: Mode, to: Mode) {
-        let mut session = self.lock.queue.lock();
+        // First, because it may be the user's code.
+        let lock = &*self.lock;
+        let mut session = lock.queue.lock();
         let spill = &mut session.state;
         if self.place == Place::Spill {
             spill.0[from as usize] -= 1;
         }
         let in_word = (self.place == Place::Word).then_some(from);
-        self.place = self.lock.word.count_in(to, in_word);
+        self.place = lock.word.count_in(to, in_word);
         spill.counted(to, self.place);
-        self.lock.serve_queue(session);
+        lock.serve_queue(session);
     }
 
     /// Tries a conversion under the queue's lock; with a cloned waker it waits if that fails.

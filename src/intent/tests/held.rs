@@ -93,3 +93,29 @@ fn a_guard_may_lead_to_its_lock_by_anything() {
     is_idle(&table);
     assert_eq!(Arc::strong_count(&table.0), 1);
 }
+
+/// Leads to its lock only while the queue is not locked.
+struct Unlocked(Arc<IntentLock>);
+
+impl Deref for Unlocked {
+    type Target = IntentLock;
+
+    fn deref(&self) -> &IntentLock {
+        assert!(self.0.queue.try_lock().is_some());
+        &self.0
+    }
+}
+
+#[test]
+fn a_handle_of_the_users_is_followed_under_no_lock() {
+    let lock = Arc::new(with_held(Is, 0xFFFF));
+    let mut guard = IntentLock::lock_owned(Unlocked(lock.clone()), S).wait();
+    guard.downgrade(Is).unwrap();
+    assert_eq!(guard.place, Place::Spill);
+    guard.convert(Ix).wait().unwrap();
+    let mut wait = guard.convert(X);
+    assert!(poll(&mut wait).is_pending());
+    drop(wait);
+    drop(guard);
+    assert_eq!(lock.snapshot().held(Is), 0xFFFF);
+}
