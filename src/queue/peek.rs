@@ -145,10 +145,13 @@ impl<T> Drop for Peek<T> {
                 taken.attempts = head.attempts;
             }
             group.remove_waiting(1);
+            let (place, wanted) = (taken.place(), shared.wants(&taken.message));
             special::give_back(shared, state, group, mailbox, (taken, false, None));
-            match group.waiting() {
-                0 => ((), state.go_on(group, mailbox).1),
-                _ => ((), Age::Same),
+            let poison = state.suspended.poison(group.key());
+            let is_poison = poison.is_some_and(|poison| poison.place() == place);
+            match group.waiting() == 0 || is_poison && !wanted {
+                true => ((), state.go_on(group, mailbox).1),
+                false => ((), Age::Same),
             }
         });
     }

@@ -203,3 +203,25 @@ fn an_error_overtakes_what_is_looked_at() {
     assert_eq!(error.event, Error(fault(1)));
     assert_eq!(events(&world.far), [Message("a")]);
 }
+
+/// The messages of another side go on.
+#[test]
+fn a_peeked_message_that_poisons_leaves_no_poison_behind() {
+    let far = Queue::<Side>::builder().attempts(Limit::AtMost(1)).build();
+    let far = far.unwrap();
+    let far_lane = far.lane(1, Limit::Unlimited).unwrap();
+    let related = far_lane.group(Limit::SERIAL, 100).unwrap();
+    let world = World::new();
+    let pair = || world.dialogs.pair(&world.near_lane, &related).unwrap();
+    let ((a, far_a), (b, _far_b)) = (pair(), pair());
+    a.send("a").unwrap();
+    b.send("b").unwrap();
+    take(&far).unwrap().give_back();
+    drop(far.try_peek(related.id()).unwrap());
+    let look = far.try_peek(related.id()).unwrap();
+    far_a.end().unwrap();
+    assert_eq!(far.poisoned().len(), 1, "what is looked at waits");
+    drop(look);
+    assert_eq!(far.poisoned(), []);
+    assert_eq!(events(&far), [Message("b")]);
+}
