@@ -165,8 +165,16 @@ impl<T> ExactSizeIterator for Turns<'_, T> {}
 impl<T> Drop for Turns<'_, T> {
     #[inline]
     fn drop(&mut self) {
+        /// Begins and ends the remaining turns if the drop of a message panics.
+        struct Rest<'r, 'q, T>(&'r mut Turns<'q, T>);
+        impl<T> Drop for Rest<'_, '_, T> {
+            fn drop(&mut self) {
+                self.0.for_each(drop);
+            }
+        }
         if self.next < self.end {
-            self.for_each(drop);
+            let rest = Rest(self);
+            rest.0.for_each(drop);
         }
     }
 }

@@ -242,6 +242,24 @@ fn messages_that_are_dropped_may_call_their_dialog_or_panic() {
     }
 }
 
+/// The first turn drops a message that was sent on and has outlived its side.
+#[test]
+fn turns_that_nobody_asked_for_all_end_though_a_message_panics() {
+    let ((_near, near_lane), (far, far_lane)): (Side<Clings>, Side<Clings>) = (plain(), plain());
+    let dialogs = Dialogs::new();
+    let pair = || dialogs.pair(&near_lane, &far_lane).unwrap();
+    let ((a, b), (c, _d)) = (pair(), pair());
+    a.send(Clings(Some(a.clone()), true)).unwrap();
+    let event = take(&far).unwrap().complete();
+    b.end().unwrap();
+    let again = far_lane.conversation().unwrap();
+    assert!(again.send(event).is_ok());
+    c.send(Clings(None, false)).unwrap();
+    let turns = far.try_receive_many(2).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(turns))).is_err());
+    assert!(take(&far).is_some(), "the other group is in line again");
+}
+
 /// Each kind of event wakes a sleeping reader.
 #[test]
 fn every_event_wakes_a_reader() {
