@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use crate::error::Closed;
 use crate::group::{
-    BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, PEEKED, POISONED, Phase,
-    STARTED, TIERED, UNPINNED, bound,
+    BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, POISONED, Phase, STARTED,
+    TIERED, UNPINNED, bound,
 };
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
@@ -308,7 +308,7 @@ impl<T> State<T> {
 
     /// Keeps invariant 2.
     pub(super) fn count_head(&mut self, mailbox: &mut Mailbox<T>) {
-        if mailbox.flags & TIERED == 0 || mailbox.flags & (STARTED | PEEKED) != 0 {
+        if mailbox.flags & TIERED == 0 || mailbox.flags & STARTED != 0 {
             return;
         }
         let head = mailbox.head().filter(|_| mailbox.flags & POISONED == 0);

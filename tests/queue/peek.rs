@@ -117,6 +117,28 @@ fn it_keeps_its_tier() {
     assert_eq!(serve(&queue), ["0", "later", "1"]);
 }
 
+/// A group that is poisoned or resumed during a look counts as without it.
+#[test]
+fn it_counts_in_its_tier_like_what_waits() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = conversation(&lane, Limit::AtMost(2), 100);
+    let two = lane.conversation().unwrap();
+    for text in ["bad", "behind"] {
+        one.send_in(0, text).unwrap();
+    }
+    two.send_in(1, "1").unwrap();
+    let bad = take(&queue).unwrap();
+    let peek = queue.try_peek(one.group_id()).unwrap();
+    bad.give_back();
+    assert_eq!(serve(&queue), ["1"], "a poisoned group blocks no tier");
+    two.send_in(1, "later").unwrap();
+    assert_eq!(queue.resume(one.group_id()), Ok(true));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
+    drop(peek);
+    assert_eq!(serve(&queue), ["bad", "behind", "later"]);
+}
+
 #[test]
 fn a_peeked_message_is_neither_drained_nor_shut_down() {
     let message = Arc::new(());
