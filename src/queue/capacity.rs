@@ -118,6 +118,16 @@ impl Capacity {
         none_is_free && self.permits().is_some_and(asleep)
     }
 
+    /// Whether a wait for room for so many messages fails at once, since there can never be
+    /// enough.
+    pub(super) fn is_below(&self, messages: usize) -> bool {
+        let n = number(messages);
+        let refuses = |permits: &Semaphore| {
+            !permits.is_free(n.into()) && !permits.is_closed() && (1..n).contains(&permits.limit())
+        };
+        n > 1 && self.permits().is_some_and(refuses)
+    }
+
     pub(super) fn outstanding(&self) -> Option<u64> {
         let limit = self.permits()?.limit();
         let out = i64::from(limit) - self.available()?;

@@ -140,6 +140,10 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     }
 
     fn poll_parts(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendReason>> {
+        // At the first look: nobody waits behind what the queue can never take.
+        if self.part.is_none() && self.capacity.is_below(self.messages) {
+            return Poll::Ready(Err(SendReason::AboveCapacity));
+        }
         while let Some((by, _)) = &mut self.pending
             && self.which <= LANE
         {

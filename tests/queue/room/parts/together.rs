@@ -1,5 +1,7 @@
 //! Capacities of groups and lanes together with tiers, dialogs and sends by key.
 
+use std::time::Duration;
+
 use super::*;
 
 #[test]
@@ -18,6 +20,22 @@ fn tiers_and_capacities_go_together() {
     assert!(waits.is_sent());
     assert_eq!(serve(&queue), [8, 9, 10]);
     has_room(&wide, 3, SendReason::GroupFull);
+}
+
+/// Otherwise who comes behind them would wait for nothing.
+#[test]
+fn more_than_the_queue_can_ever_take_wait_for_no_group() {
+    let (queue, lane) = bounded(2);
+    let wide = lane.conversation().unwrap();
+    wide.set_capacity(3).unwrap();
+    wide.send(0).unwrap();
+    let three = || {
+        wide.send_all_wait([1, 2, 3])
+            .give_back_after(Duration::ZERO)
+    };
+    assert_eq!(reason(three()), SendReason::AboveCapacity);
+    queue.close();
+    assert_eq!(reason(three()), SendReason::Closed);
 }
 
 #[test]
