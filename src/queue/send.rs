@@ -261,7 +261,8 @@ impl<T> Shared<T> {
         message: M,
         parts: &mut Admitted,
     ) -> Result<(), SendError<M>> {
-        if tier.is_some_and(|tier| tier > 0) {
+        let messages = message.as_ref().len();
+        if messages > 0 && tier.is_some_and(|tier| tier > 0) {
             let lane = group.lock().lane.key();
             self.use_tiers(state, lane);
         }
@@ -271,8 +272,10 @@ impl<T> Shared<T> {
         if let Err(reason) = mailbox.check_tier(tier, outstanding) {
             return Err(SendError { message, reason });
         }
+        if messages == 0 {
+            return Ok(());
+        }
         let tier = tier.unwrap_or_else(|| mailbox.last_tier());
-        let messages = message.as_ref().len();
         group.append_in(&mut mailbox, tier, message.into_iter());
         mailbox.bring_in(parts, messages);
         let age = match mailbox.phase {

@@ -203,3 +203,18 @@ fn the_tier_is_that_of_the_moment_and_can_be_said() {
     wide.send_all_wait([6, 7]).in_tier(8).wait().unwrap();
     assert_eq!([tiers(&queue), tiers(&queue)], [(8, 6), (8, 7)]);
 }
+
+#[test]
+fn sending_nothing_changes_no_tier() {
+    let (queue, lane) = bounded(4);
+    let [idle, busy] = [(); 2].map(|()| lane.conversation().unwrap());
+    busy.send(1).unwrap();
+    for one in [&idle, &busy] {
+        one.send_all_wait([]).in_tier(5).wait().unwrap();
+        one.send(2).unwrap();
+    }
+    let tiers = [take(&queue), take(&queue)].map(|one| one.unwrap().tier());
+    assert_eq!(tiers, [0, 0]);
+    busy.send_in(0, 3).unwrap();
+    assert_eq!(serve(&queue).len(), 4);
+}
