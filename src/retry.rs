@@ -7,6 +7,9 @@ use std::time::Duration;
 use crate::error::OutOfRange;
 use crate::limit::Limit;
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
 /// The rule for failures.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
@@ -58,7 +61,9 @@ impl Retry {
 
     /// The pause after this attempt: after each attempt but the first it doubles.
     pub fn pause(self, attempt: u32) -> Duration {
-        let doublings = attempt.saturating_sub(1).min(31);
-        self.first.saturating_mul(1 << doublings).min(self.most)
+        // So many doublings make even a nanosecond longer than any pause.
+        let doublings = attempt.saturating_sub(1).min(94);
+        let doubled = (0..doublings).fold(self.first, |pause, _| pause.saturating_mul(2));
+        doubled.min(self.most)
     }
 }
