@@ -232,3 +232,28 @@ fn a_panicking_key_keeps_nothing_back() {
         assert!(queue.counts().groups <= 9, "{}", queue.counts().groups);
     }
 }
+
+/// Neither the bound of its own sender is raised, nor do the groups of another stay.
+#[test]
+fn a_key_that_panics_when_it_is_forgotten_keeps_nothing_back() {
+    let (queue, lane) = queue();
+    let bad = Keyed::new(lane).keep_idle(4);
+    let good = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()).keep_idle(4);
+    for key in 0..100 {
+        bad.send(Breaks(key), 0).unwrap();
+        good.send(u64::from(key), 0).unwrap();
+    }
+    let serve = || {
+        while let Ok(mut turn) = queue.try_receive() {
+            turn.next().unwrap().complete();
+        }
+    };
+    let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve));
+    assert!(served.is_err());
+    assert_eq!(queue.counts().groups, 0);
+    for key in 0..1_000 {
+        good.send(key, 0).unwrap();
+        serve();
+        assert!(queue.counts().groups <= 9, "{}", queue.counts().groups);
+    }
+}
