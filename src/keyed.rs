@@ -230,8 +230,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); and if an earlier message of the key is outstanding in a higher
-    /// tier: this one would wait for ever.
+    /// As [`send`](Self::send); and if the key's last message was sent in a higher tier, while
+    /// anything of the key is outstanding, even in a lower one: this one could wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
         self.send_now(key, Some(tier), message)
     }

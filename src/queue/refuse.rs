@@ -49,7 +49,8 @@ pub enum SendReason {
     OwnQueue,
     /// No room came free in time.
     TimedOut,
-    /// An earlier message of the group is outstanding in a higher tier.
+    /// The group's last message was sent in a higher tier, and anything of the group is
+    /// outstanding, even in a lower one.
     TierGoesDown(TierGoesDown),
 }
 

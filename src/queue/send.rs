@@ -43,8 +43,9 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// Like [`send`](Self::send); and if an earlier message of the group is outstanding in a
-    /// higher tier: this one would wait for ever.
+    /// Like [`send`](Self::send); and if the group's last message was sent in a higher tier,
+    /// while anything of the group is outstanding, even in a lower one: this one could wait for
+    /// ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
         self.pin.queue().send_one(to, message, ())

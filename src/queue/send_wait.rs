@@ -80,9 +80,9 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] with the message: if the queue is closed, before or meanwhile; if an
-    /// earlier message of the group is then outstanding in a higher tier; or by the rule for
-    /// handlers above.
+    /// [`SendError`] with the message: if the queue is closed, before or meanwhile; if the
+    /// [tier goes down](super::SendReason::TierGoesDown) by then; or by the rule for handlers
+    /// above.
     ///
     /// # Cost
     ///
