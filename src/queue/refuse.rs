@@ -37,10 +37,11 @@ pub enum SendReason {
     /// The queue is at its capacity, or the rest of the room is granted to waiting sends.
     Full,
     /// The group is at its [capacity](super::Conversation::set_capacity), or the rest of the room
-    /// is granted to waiting sends.
+    /// is granted to waiting sends. A send that the full queue refuses takes this room for a
+    /// moment: others may then be refused, too.
     GroupFull,
-    /// The lane is at its [capacity](super::Lane::set_capacity). If the group is full too, this
-    /// or `GroupFull` is returned.
+    /// The lane is at its [capacity](super::Lane::set_capacity), or its room is granted or taken as
+    /// with `GroupFull`. If the group is full too, this or `GroupFull` is returned.
     LaneFull,
     /// This many messages at once exceed the capacity of the queue, the lane or the group.
     AboveCapacity,
