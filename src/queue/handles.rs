@@ -232,6 +232,7 @@ impl<T> Conversation<T> {
     ///
     /// The capacity may be changed at any time. Lowering it takes nothing out; 0 lets nothing
     /// in until it is raised. A send under way when the first capacity is set may exceed it.
+    /// Sends that wait lose their order if the capacity is removed and set again.
     ///
     /// ```
     /// use conversant::prelude::*;

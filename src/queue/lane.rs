@@ -102,6 +102,9 @@ impl<T> Lane<T> {
     /// [queue's](super::Builder::capacity) capacity; no limit at first. Otherwise like
     /// [`Conversation::set_capacity`].
     ///
+    /// While the first capacity is being set, sends into the lane may be refused as
+    /// [`LaneFull`](super::SendReason::LaneFull), although there is room.
+    ///
     /// Cost: O(groups of the queue) for the first capacity and for none, and some 150 bytes
     /// in each group of the lane.
     ///
