@@ -84,7 +84,7 @@ impl<T> Builder<T> {
     /// Calls `told` when a delivery is dropped outside of a panic, neither completed nor
     /// explicitly given back; usually a `complete` was forgotten. Use it to log this, or to
     /// panic in a test. The message has gone back; [`Counts::dropped`](super::Counts::dropped)
-    /// counts such drops in any case.
+    /// counts the same drops, also without a callback.
     pub fn on_dropped(mut self, callback: impl Fn(GroupId) + Send + Sync + 'static) -> Self {
         self.on_dropped = Some(Box::new(callback));
         self

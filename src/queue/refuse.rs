@@ -156,7 +156,7 @@ pub enum Why {
     Tier,
     /// As many as the lane's cap allows are in flight.
     Cap,
-    /// Nothing: a next receive takes it.
+    /// Nothing: a next receive takes it, or the receive that waits for it by name.
     InLine,
 }
 

@@ -28,7 +28,8 @@ pub struct Counts {
     /// panic. Their messages are delivered again, except in a poisoned group.
     pub failed: u64,
     /// How many of them were dropped outside of a panic, neither completed nor explicitly given
-    /// back: usually a `complete` was forgotten. A batch counts once.
+    /// back: usually a `complete` was forgotten. A batch counts once. A drop does not
+    /// count if it panics, with a message that nobody will receive.
     pub dropped: u64,
     /// Groups that are [poisoned](Queue::poisoned).
     pub poisoned: usize,
@@ -58,10 +59,11 @@ pub struct Snapshot {
     pub closed: bool,
     /// Messages that wait.
     pub waiting: u64,
-    /// Messages received and neither completed nor given back.
+    /// Units of the groups' limits in use. A turn holds one, with a message, a batch or nothing; a
+    /// detached delivery keeps the one of its turn.
     pub in_flight: u64,
-    /// Messages sent so far, also to groups that have ended. Those that neither wait nor are in
-    /// flight were completed or taken out.
+    /// Messages sent so far, also to groups that have ended. Those that do not wait are in flight,
+    /// alone or in a batch, or were completed or taken out.
     pub sent: u64,
     /// The same as [`Queue::counts`].
     pub counts: Counts,
@@ -84,7 +86,7 @@ pub struct LaneStatus {
     pub capacity: Limit,
     /// Sends that wait for room in it.
     pub sends: WaitCounts,
-    /// Messages in flight.
+    /// Units in use, by turns and by detached deliveries.
     pub in_flight: u32,
     /// The open tier, if anything is outstanding.
     pub open_tier: Option<u32>,
@@ -115,7 +117,7 @@ pub struct GroupStatus {
     pub bump: Option<u8>,
     /// Messages that wait.
     pub waiting: usize,
-    /// Messages in flight.
+    /// Units of its limit in use, by its turn and by detached deliveries.
     pub in_flight: u32,
     /// Messages sent to it so far.
     pub sent: u64,
