@@ -31,7 +31,7 @@ fn more_than_the_queue_can_ever_take_wait_for_no_group() {
     wide.send(0).unwrap();
     let three = || {
         wide.send_all_wait([1, 2, 3])
-            .give_back_after(Duration::ZERO)
+            .or_return_after(Duration::ZERO)
     };
     assert_eq!(reason(three()), SendReason::AboveCapacity);
     queue.close();
