@@ -177,7 +177,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Panics
     ///
     /// If an `Ord` does; nothing is claimed.
-    #[must_use = "dropping the claims gives the jobs back"]
+    #[must_use = "dropping the claims fails the jobs"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
         let shared = self.shared();
         shared.with_state(|state| claiming::claim(shared, state, None, n))

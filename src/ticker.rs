@@ -60,8 +60,9 @@ impl Ticker {
     /// from now.
     ///
     /// If the thing has or had another ticker, times still count from the origin of the first one.
-    /// If you compute dates, give all tickers of the thing the same origin, and count from it where
-    /// you call [`advance`](Timed::advance) yourself.
+    /// If you compute dates, give all tickers of the thing the same origin. The origin must not be
+    /// later than now, nor than that from which you counted in calls of
+    /// [`advance`](Timed::advance): all lengths would last longer by the difference.
     ///
     /// # Errors
     ///

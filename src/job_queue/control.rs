@@ -86,9 +86,9 @@ impl<K, J> JobQueue<K, J> {
         next
     }
 
-    /// The date of now: all dates of this queue count from the same origin. With a
-    /// [`Ticker`](crate::ticker::Ticker) it is the time since the ticker's origin, otherwise what
-    /// [`advance`](Self::advance) was told last.
+    /// The date of now: all dates of this queue count from the same origin. It is the latest time
+    /// that [`advance`](Self::advance) was told; if there is or was a
+    /// [`Ticker`](crate::ticker::Ticker), at least the time since the first one's origin.
     ///
     /// ```
     /// # use std::time::{Duration, Instant};

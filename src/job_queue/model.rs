@@ -119,7 +119,7 @@ fn a_late_completion_is_never_also_a_return() {
     });
 }
 
-/// A drop that gives a job back wakes a waiting claim.
+/// A drop, after which the job waits again, wakes a waiting claim.
 #[test]
 fn a_drop_wakes_a_claim() {
     explore("a_drop_wakes_a_claim", None, || {

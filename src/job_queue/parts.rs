@@ -82,7 +82,7 @@ impl<K: Ord, J> Part<K, J> {
     /// # Panics
     ///
     /// As [`JobQueue::try_claim`].
-    #[must_use = "dropping the claims gives the jobs back"]
+    #[must_use = "dropping the claims fails the jobs"]
     pub fn try_claim(&self, n: usize) -> Vec<Claim<'_, K, J>> {
         let Pin { shared, pinned } = &*self.pin;
         shared.with_state(|state| claiming::claim(shared, state, Some(*pinned), n))

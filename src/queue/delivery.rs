@@ -72,7 +72,8 @@ impl<'t, T> Delivery<'t, T> {
 
     /// As [`give_back`](Self::give_back), but its group pauses for this long, whatever the
     /// [back-off](super::Builder::back_off). For a receiver that says when to come again. As for a
-    /// back-off, something must keep the time.
+    /// back-off, something must keep the time. If the group has a limit above 1 and another message
+    /// of it poisons it, before or meanwhile, the pause ends with that.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -94,7 +95,8 @@ impl<'t, T> Delivery<'t, T> {
         ManuallyDrop::new(self).fail(Failure::Pause(pause));
     }
 
-    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned.
+    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned. If
+    /// another message has poisoned it already, this one just comes again.
     pub fn fail_for_good(self) {
         ManuallyDrop::new(self).fail(Failure::ForGood);
     }
@@ -245,13 +247,13 @@ impl<T> Detached<T> {
     }
 
     /// As [`give_back`](Self::give_back), but its group pauses for this long, whatever the
-    /// [back-off](super::Builder::back_off). For a receiver that says when to come again. As for a
-    /// back-off, something must keep the time.
+    /// [back-off](super::Builder::back_off): see [`Delivery::give_back_after`].
     pub fn give_back_after(self, pause: Duration) {
         ManuallyDrop::new(self).fail(Failure::Pause(pause));
     }
 
-    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned.
+    /// As [`give_back`](Self::give_back), but this was the last attempt: the group is poisoned. If
+    /// another message has poisoned it already, this one just comes again.
     pub fn fail_for_good(self) {
         ManuallyDrop::new(self).fail(Failure::ForGood);
     }

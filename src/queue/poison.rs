@@ -23,7 +23,7 @@ use super::state::State;
 use super::suspended::Suspended;
 use super::{GroupRef, Queue};
 
-/// A group that waits to be resumed, since one of its messages failed too often.
+/// A group that waits to be resumed, since one of its messages failed too often, or for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Poisoned {
@@ -44,8 +44,8 @@ says!(Poisoned {
 
 impl<T> Queue<T> {
     /// The poisoned groups, in the order in which they were poisoned: those with a message of
-    /// which as many deliveries failed as the [`Builder`](super::Builder) allows. O(poisoned
-    /// groups).
+    /// which as many deliveries failed as the [`Builder`](super::Builder) allows, or one [for
+    /// good](super::Delivery::fail_for_good). O(poisoned groups).
     #[must_use]
     pub fn poisoned(&self) -> Vec<Poisoned> {
         let shared = self.shared();

@@ -38,7 +38,8 @@ impl Scheduler {
 
     /// [Shuts down](Self::shutdown) at the end of the scope, also if a panic unwinds it, and
     /// blocks the thread until that is done. So values that the tasks use outlive them. Within a
-    /// task of the same scheduler, or where such a task is dropped, it does not wait.
+    /// task of the same scheduler, where such a task is dropped, and in a hook or log that this
+    /// calls, it does not wait.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, How, Scheduler};

@@ -1,4 +1,4 @@
-//! The schedulers for which the calling thread works, or of which it drops a task: it must not wait
+//! The schedulers for which the calling thread works, or of which it ends a task: it must not wait
 //! for their end. There are several if one runs its workers within a task of another.
 
 use std::cell::RefCell;
@@ -15,14 +15,15 @@ pub(super) struct Inside;
 
 impl Inside {
     pub(super) fn begin<S>(of: &Arc<S>) -> Self {
-        INSIDE.with(|inside| inside.borrow_mut().push(Arc::as_ptr(of).addr()));
+        let here = Arc::as_ptr(of).addr();
+        // A thread without the list is ending.
+        _ = INSIDE.try_with(|inside| inside.borrow_mut().push(here));
         Self
     }
 
     /// Whether the thread is inside of this one.
     pub(super) fn is_of<S>(of: &Arc<S>) -> bool {
         let here = Arc::as_ptr(of).addr();
-        // A thread without the list is ending.
         let found = INSIDE.try_with(|inside| inside.borrow().contains(&here));
         found.unwrap_or(false)
     }
@@ -30,6 +31,6 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.with(|inside| inside.borrow_mut().pop());
+        _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
     }
 }

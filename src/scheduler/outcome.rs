@@ -117,7 +117,8 @@ impl<R, E> Verdict<R, E> {
         }
     }
 
-    /// The result, or the verdict without one, which is an error.
+    /// The result, or the verdict without one, which is an error. The payload of a panic is not
+    /// `Sync`: where errors must be, pass on the text, `.map_err(|verdict| verdict.to_string())?`.
     pub fn into_result(self) -> Result<R, Verdict<Infallible, E>> {
         Err(match self {
             Self::Ok(result) => return Ok(result),

@@ -185,6 +185,8 @@ impl Aftermath<'_> {
                 (self.shared.start)(self.shared, n);
             }
         }
+        // The log, the wakers and the drops must not wait for the shutdown.
+        let _inside = Inside::begin(self.shared);
         for ended in todo.into_iter().flat_map(|todo| todo.ended) {
             let Ended {
                 tag, job, ending, ..
@@ -192,10 +194,8 @@ impl Aftermath<'_> {
             if let Some(record) = ended.record {
                 self.shared.log_event(Event::Ended(*record));
             }
-            let inside = Inside::begin(self.shared);
             let to_wake = job.end_unrun(ending, ended.run);
             drop_quietly(job);
-            drop(inside);
             self.shared.with_state(|state, wakes, _| {
                 wakes.extend(to_wake);
                 state.core.dropped(tag, ending, wakes);

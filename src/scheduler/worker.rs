@@ -15,6 +15,7 @@ use crate::sync::{Arc, Builder as ThreadBuilder};
 use crate::wait::{WakeBatch, drop_quietly, with_parker};
 
 use super::current::Working;
+use super::inside::Inside;
 use super::local_queue::Report;
 use super::perform::{RunnerState, perform};
 use super::pool::{Host, Threads};
@@ -33,7 +34,10 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         Host::Threads(threads) => {
             let named = ThreadBuilder::new().name(format!("{}-{n}", threads.name));
             let shared = Arc::clone(shared);
-            let started = named.spawn(move || Threads::run(&shared.host, n, || handle.work()));
+            let started = named.spawn(move || {
+                let _inside = Inside::begin(&shared);
+                Threads::run(&shared.host, n, || handle.work());
+            });
             started.map(drop).map_err(|error| error.to_string())
         }
         Host::Pool(pool) => {

@@ -273,12 +273,14 @@ struct AtOnce<'a> {
 impl<'a> AtOnce<'a> {
     fn begin(scheduler: &'a Scheduler) -> Self {
         let _hold = scheduler.hold();
-        AT_ONCE.with(|these| these.borrow_mut().push(Self::name(scheduler)));
+        // A thread without the list is ending.
+        _ = AT_ONCE.try_with(|these| these.borrow_mut().push(Self::name(scheduler)));
         Self { _hold }
     }
 
     fn is_in(scheduler: &Scheduler) -> bool {
-        AT_ONCE.with(|these| these.borrow().contains(&Self::name(scheduler)))
+        let found = AT_ONCE.try_with(|these| these.borrow().contains(&Self::name(scheduler)));
+        found.unwrap_or(false)
     }
 
     fn name(scheduler: &Scheduler) -> usize {
@@ -288,7 +290,7 @@ impl<'a> AtOnce<'a> {
 
 impl Drop for AtOnce<'_> {
     fn drop(&mut self) {
-        AT_ONCE.with(|these| these.borrow_mut().pop());
+        _ = AT_ONCE.try_with(|these| these.borrow_mut().pop());
     }
 }
 

@@ -1,20 +1,24 @@
 //! The scheduler's own life: what it refuses, how it shuts down, a hold.
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use conversant::limit::Limit;
 use conversant::queue::LaneError;
 use conversant::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, Reason, Record, Scheduler, ShutdownAtEnd,
+    Caller, CallerOptions, Event, How, OnFailure, Place, Reason, Record, Scheduler, ShutdownAtEnd,
     Verdict, Why,
 };
+use conversant::simulator::Driver;
 
 use crate::threads::doors::{at_the_door, gave};
 use crate::threads::pools::{inline, on_pool};
-use crate::threads::stage::{Held, end, finishes, gives, one_caller, scheduler, until};
+use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, scheduler, until};
 
 #[test]
 fn numbers_out_of_range_are_typed_errors() {
@@ -227,6 +231,84 @@ fn such_a_guard_does_not_wait_where_its_task_is_dropped() {
         let outcome = task.outcome().wait().unwrap();
         assert!(matches!(outcome.verdict, Verdict::Skipped));
         one.shutdown(How::Drain).wait().unwrap();
+    });
+}
+
+/// In its hook, its log, and the waker of an outcome while another task is still to be dropped.
+#[test]
+fn such_a_guard_does_not_wait_in_what_the_scheduler_calls() {
+    type Slot = Mutex<Option<ShutdownAtEnd<Arc<Scheduler>>>>;
+    struct Dropper(Slot);
+    impl Wake for Dropper {
+        fn wake(self: Arc<Self>) {
+            self.0.lock().unwrap().take();
+        }
+    }
+    finishes(|| {
+        let guard = |of: &Arc<Scheduler>, how| Scheduler::shutdown_at_end_owned(of.clone(), how);
+        let slots: [Arc<Dropper>; 3] = [(); 3].map(|()| Arc::new(Dropper(Slot::default())));
+        let [starts, ends, wakes] = slots.each_ref().map(Arc::clone);
+        let builder = Scheduler::builder().workers(1);
+        let hook = move |_| starts.wake_by_ref();
+        let hooked = Arc::new(builder.on_thread_start(hook).build().unwrap());
+        let caller = hooked.caller("main", CallerOptions::default()).unwrap();
+        *slots[0].0.lock().unwrap() = Some(guard(&hooked, How::Drain));
+        assert_eq!(gave(&mut gives(&caller, 1)), 1);
+
+        let log = move |event: Event| {
+            if let Event::Ended(_) = event {
+                ends.wake_by_ref();
+            }
+        };
+        let logged = Scheduler::builder().workers(1).log(log).build().unwrap();
+        let logged = Arc::new(logged);
+        let caller = logged.caller("main", CallerOptions::default()).unwrap();
+        let (hold, task) = (logged.hold(), gives(&caller, 1));
+        *slots[1].0.lock().unwrap() = Some(guard(&logged, How::Cancel));
+        assert!(task.cancel());
+        drop(hold);
+
+        let woken = Arc::new(scheduler(1));
+        let caller = woken.caller("main", CallerOptions::default()).unwrap();
+        let (hold, mut tasks) = (woken.hold(), [1, 2].map(|n| gives(&caller, n)));
+        *wakes.0.lock().unwrap() = Some(guard(&woken, How::Cancel));
+        let waker = Waker::from(wakes);
+        let mut outcome = pin!(tasks[0].outcome());
+        let polled = outcome.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        caller.cancel_all();
+        assert!(caller.exec(|| Ok::<_, ()>(())).is_err());
+        drop(hold);
+    });
+}
+
+/// Its own thread-locals may be gone by then.
+#[test]
+fn a_thread_that_ends_may_cancel_tasks() {
+    thread_local! {
+        static KEPT: RefCell<Option<CancelsAtEnd>> = const { RefCell::new(None) };
+    }
+    struct CancelsAtEnd(Job, Arc<Scheduler>);
+    impl Drop for CancelsAtEnd {
+        fn drop(&mut self) {
+            let mut driver = &*self.1;
+            driver.at_once(|_| assert!(self.0.cancel()));
+        }
+    }
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let scheduler = Arc::new(scheduler);
+        let (hold, owner) = (scheduler.hold(), Arc::clone(&scheduler));
+        let ends = thread::spawn(move || {
+            let task = gives(&caller, 1);
+            KEPT.set(Some(CancelsAtEnd(task, Arc::clone(&owner))));
+            // From here on its lists are there, and go before what is kept.
+            (&mut &*owner).at_once(|_| assert!(gives(&caller, 2).cancel()));
+        });
+        ends.join().unwrap();
+        drop(hold);
+        assert_eq!(scheduler.counts().waiting, 0);
+        end(&scheduler);
     });
 }
 
