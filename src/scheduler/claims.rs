@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::backlog::{Several, Spot};
 use crate::lanes::LaneKey;
@@ -9,7 +10,7 @@ use crate::slab::Key;
 
 use super::caller::CallerState;
 use super::core::Core;
-use super::outcome::TaskId;
+use super::outcome::{Ending, TaskId};
 use super::task_state::{Body, Claimed, Phase, Waiting};
 
 impl<J: Body> Core<J> {
@@ -49,7 +50,7 @@ impl<J: Body> Core<J> {
         }
         let caller = self.caller_of(claim.lane);
         self.taken(&claim.item, caller);
-        let record = self.begin_record(&claim);
+        let record = self.record(&claim.item, claim.holds(), Ending::Ok, Duration::ZERO);
         Some(Claimed::One(Some(claim), record))
     }
 

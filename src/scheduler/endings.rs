@@ -49,7 +49,7 @@ impl<J: Body> Core<J> {
         if let Some(begun) = gone.filter(|gone| gone.begun.is_some()) {
             // Its turn in the lane of woken futures.
             self.backlog.finish(holds);
-            holds = begun.tag.holds;
+            holds = begun.holds;
         }
         let InFlight { lane, group, tier } = holds;
         match group {

@@ -193,7 +193,7 @@ impl<J: Body> Core<J> {
         let workers = (0..).zip(&self.running);
         let running = workers.filter_map(|(worker, running)| {
             let Running { tag, label, start } = running.as_ref()?;
-            let holds = self.holds_of(tag);
+            let holds = self.holds_of(tag.future, tag.holds);
             Some(RunningTask {
                 id: tag.id,
                 caller: self.caller(self.caller_of(holds.lane)).name.clone(),
@@ -262,7 +262,7 @@ impl<J: Body> Core<J> {
             Location::Backlog(Spot::Group(group, _)) => Some(group),
             Location::Backlog(Spot::Alone(..)) => None,
             Location::Later(timer) => self.clock.timers.get(timer)?.placing.group,
-            Location::Future(future) => self.future(future).tag.holds.group,
+            Location::Future(future) => self.future(future).holds.group,
         }
     }
 

@@ -44,15 +44,10 @@ impl<J> Default for WokenRun<J> {
 impl<J: Body> Core<J> {
     /// A worker has claimed a future for the first time.
     pub(super) fn enter(&mut self, task: &mut Waiting<J>, holds: InFlight) {
-        let (id, queued) = (task.id(), task.queued());
-        let key = self.futures.insert_with(|key| FutureState {
-            tag: Tag {
-                id,
-                holds,
-                future: Some(key),
-            },
+        let key = self.futures.insert(FutureState {
+            holds,
             begun: None,
-            queued,
+            queued: task.queued(),
             phase: Phase::Claimed(false),
             bump: None,
             token: None,
@@ -77,7 +72,7 @@ impl<J: Body> Core<J> {
                 *worker = n;
                 self.backlog.finish(tag.holds);
             }
-            None => (future.tag.holds, future.begun) = (tag.holds, Some((start, n))),
+            None => future.begun = Some((start, n)),
         }
         let task = Waiting::entered(tag.id, key, job);
         let woken = woken || matches!(future.phase, Phase::Claimed(true));
@@ -160,7 +155,7 @@ impl<J: Body> Core<J> {
         let Phase::Suspended(task) = std::mem::replace(&mut future.phase, Phase::Withdrawn) else {
             unreachable!("it is suspended");
         };
-        let (lane, bump) = (future.tag.holds.lane, future.bump.take());
+        let (lane, bump) = (future.holds.lane, future.bump.take());
         let lane = self.woken_lane(self.caller_of(lane));
         let (spot, _) = self.backlog.send_to(lane, None, None, bump, task);
         self.future_mut(key).phase = Phase::InLine(spot);
@@ -180,16 +175,16 @@ impl<J: Body> Core<J> {
         lane
     }
 
-    /// The units that a future holds since it began, and its run, if it ended now.
+    /// The run of a future that has begun, if it ended now.
     #[inline]
-    pub(super) fn begun_of(&self, task: &Waiting<J>, now: Duration) -> Option<(InFlight, Run)> {
-        let future = self.future(task.future()?);
-        Some((future.tag.holds, future.run(now)?))
+    pub(super) fn run_of(&self, task: &Waiting<J>, end: Duration) -> Option<Run> {
+        let (start, worker) = self.future(task.future()?).begun?;
+        Some(Run { worker, start, end })
     }
 
     /// Whether it is a future that was polled.
     pub(super) fn has_begun(&self, task: &Waiting<J>) -> bool {
-        self.begun_of(task, Duration::ZERO).is_some()
+        self.run_of(task, Duration::ZERO).is_some()
     }
 
     /// Whether it is a future that waits to be woken.
@@ -204,11 +199,10 @@ impl<J: Body> Core<J> {
         future.unwrap_or_else(|| task.queued())
     }
 
-    /// The units that a claimed task holds since it began.
-    pub(super) fn holds_of(&self, tag: &Tag) -> InFlight {
-        let future = tag.future.map(|future| self.future(future));
-        let begun = future.filter(|future| future.begun.is_some());
-        begun.map_or(tag.holds, |future| future.tag.holds)
+    /// The units that a task holds, or would: its turn's, or with an entry those of its first.
+    #[inline]
+    pub(super) fn holds_of(&self, entry: Option<Key>, turn: InFlight) -> InFlight {
+        entry.map_or(turn, |entry| self.future(entry).holds)
     }
 
     #[inline]

@@ -212,8 +212,8 @@ pub(super) struct Later<J> {
 /// A future, from its first claim to its end.
 #[derive(Debug)]
 pub(super) struct FutureState<J> {
-    /// Its tag, with the units that it holds since its first poll.
-    pub(super) tag: Tag,
+    /// The units with which it was claimed first. It keeps them from its first poll on.
+    pub(super) holds: InFlight,
     /// When its first poll was, and which worker polled it last.
     pub(super) begun: Option<(Duration, u32)>,
     pub(super) queued: Duration,
@@ -234,14 +234,6 @@ pub(super) enum Phase<J> {
     Suspended(Waiting<J>),
     /// It is being dropped.
     Withdrawn,
-}
-
-impl<J> FutureState<J> {
-    /// Its run, if it ended now.
-    pub(super) fn run(&self, end: Duration) -> Option<Run> {
-        let run = |(start, worker)| Run { worker, start, end };
-        self.begun.map(run)
-    }
 }
 
 /// A task that a worker has, as the core knows it.

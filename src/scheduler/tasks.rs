@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Claim, InFlight};
+use crate::backlog::InFlight;
 use crate::error::Stale;
 use crate::slab::Key;
 use crate::sync::Arc;
 
 use super::core::Core;
 use super::log::{Record, TaskInfo};
-use super::outcome::{Ending, Run, TaskId};
+use super::outcome::{Ending, TaskId};
 use super::task_state::{
     Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting, of_worker,
 };
@@ -36,21 +36,22 @@ impl<J: Body> Core<J> {
         *of_worker(&mut self.running, n) = running;
     }
 
-    /// The record of a task that holds these units, or would, and ends so; `None` without a log.
+    /// The record of a task that holds these units, or would, and ends so; with its run, if it is a
+    /// future that has begun. `None` without a log.
+    #[inline]
     pub(super) fn record(
         &self,
         task: &Waiting<J>,
         holds: InFlight,
-        run: Option<Run>,
         ending: Ending,
         ended: Duration,
     ) -> Option<Box<Record>> {
         self.records.then(|| {
             let (label, queued) = (task.job.label(), self.queued_of(task));
-            let task = self.info(task.id(), label, holds, queued);
+            let holds = self.holds_of(task.future(), holds);
             Box::new(Record {
-                task,
-                run,
+                task: self.info(task.id(), label, holds, queued),
+                run: self.run_of(task, ended),
                 ended,
                 ending,
             })
@@ -82,16 +83,6 @@ impl<J: Body> Core<J> {
             group: placing.group,
             tier: placing.tier.unwrap_or(0),
         }
-    }
-
-    /// The record of a claimed task; with its run so far, if it is a future that has begun.
-    pub(super) fn begin_record(&self, claim: &Claim<Waiting<J>>) -> Option<Box<Record>> {
-        if !self.records {
-            return None;
-        }
-        let begun = self.begun_of(&claim.item, Duration::ZERO);
-        let (holds, run) = begun.map_or((claim.holds(), None), |(holds, run)| (holds, Some(run)));
-        self.record(&claim.item, holds, run, Ending::Ok, Duration::ZERO)
     }
 
     /// Notes that a worker has the task, or that it ends unrun.
@@ -136,11 +127,10 @@ impl<J: Body> Core<J> {
             for lane in [Some(c.lane), c.woken_lane].into_iter().flatten() {
                 for (spot, tier, task) in self.backlog.waiting_in(lane) {
                     left -= 1;
-                    let begun = self.begun_of(task, Duration::ZERO);
-                    let tier = begun.map_or(tier, |(holds, _)| holds.tier);
-                    let at = task
-                        .future()
-                        .map_or(Location::Backlog(spot), Location::Future);
+                    let (tier, at) = match task.future() {
+                        None => (tier, Location::Backlog(spot)),
+                        Some(key) => (self.future(key).holds.tier, Location::Future(key)),
+                    };
                     visit(task, caller, tier, at);
                 }
             }
@@ -160,7 +150,7 @@ impl<J: Body> Core<J> {
             (&later.task, later.caller, tier, Location::Later(timer))
         });
         let futures = self.futures.iter().filter_map(|(key, future)| {
-            let InFlight { lane, tier, .. } = future.tag.holds;
+            let InFlight { lane, tier, .. } = future.holds;
             let Phase::Suspended(task) = &future.phase else {
                 return None;
             };
@@ -223,7 +213,7 @@ impl<J: Body> Core<J> {
                     *spot = self.backlog.bump_at(*spot, level).unwrap_or(*spot);
                     return Ok(());
                 }
-                let group = future.tag.holds.group;
+                let group = future.holds.group;
                 (group.filter(|_| future.begun.is_none()), &mut future.bump)
             }
         };
@@ -240,12 +230,11 @@ impl<J: Body> Core<J> {
         let Some((task, holds)) = self.take_out(at) else {
             return false;
         };
-        let begun = self.begun_of(&task, now);
-        let (holds, run) = begun.map_or((holds, None), |(holds, run)| (holds, Some(run)));
+        let (holds, run) = (self.holds_of(task.future(), holds), self.run_of(&task, now));
         let caller = self.caller_of(holds.lane);
         // A future that has begun is not skipped.
         let ending = run.map_or(ending, |_| Ending::Cancelled);
-        let record = self.record(&task, holds, run, ending, now);
+        let record = self.record(&task, holds, ending, now);
         self.taken(&task, caller);
         let tag = Tag::of(&task, holds);
         if let Some(future) = tag.future.filter(|_| run.is_some()) {
@@ -285,7 +274,7 @@ impl<J: Body> Core<J> {
                     Phase::InLine(spot) => spot,
                     Phase::Suspended(task) => {
                         self.suspended -= 1;
-                        return Some((task, future.tag.holds));
+                        return Some((task, future.holds));
                     }
                     other => {
                         future.phase = other;

@@ -66,18 +66,13 @@ fn a_future_that_is_woken_while_a_worker_has_it_among_others_is_polled_again() {
         world.post_mixed(&[true; 6]);
         poll_all(&mut world);
         let mut worker = world.claim(1, 20).unwrap();
-        let entry = world.state.core.futures.iter();
-        let entry = entry.map(|(key, entry)| (entry.tag.id.0, key));
-        let entry = entry
-            .filter(|&(id, _)| id == woken)
-            .map(|(_, key)| key)
-            .next();
-        world.state.core.wake_task(entry.unwrap());
+        let (entry, _) = world.state.core.futures.iter().nth(woken - 1).unwrap();
+        world.state.core.wake_task(entry);
         while worker.goes_on(RunResult::Suspended(awaits(None), false)) {}
         let last = worker.ran(RunResult::Suspended(awaits(None), false));
         assert!(world.state.finish(1, last, NOW, &mut world.wakes).is_none());
         assert_eq!(world.state.core.suspended, 5);
-        assert_eq!(end_some(&mut world), [woken]);
+        assert_eq!(end_some(&mut world), [woken as u64]);
     }
 }
 
@@ -87,18 +82,15 @@ fn each_of_several_woken_futures_is_found_where_it_is() {
     let mut world = World::new(1);
     world.post_mixed(&[true; 6]);
     poll_all(&mut world);
+    let entries = world.state.core.futures.iter();
+    let entries: Vec<_> = entries.map(|(key, _)| key).collect();
+    let at = |id: usize| Location::Future(entries[id - 1]);
     let mut worker = world.claim(1, 4).unwrap();
     assert!(polls(&mut worker) && polls(&mut worker));
     world.state.exact(&mut world.wakes);
     let running = world.state.core.running.iter().flatten();
     assert!(running.map(|running| running.tag).eq([worker.tag]));
     assert!(!worker.next() && world.finish(&worker, Ending::Ok).is_none());
-    let entries = world.state.core.futures.iter();
-    let entries: Vec<_> = entries.map(|(key, entry)| (entry.tag.id.0, key)).collect();
-    let at = |id| {
-        let entry = entries.iter().find(|entry| entry.0 == id);
-        Location::Future(entry.unwrap().1)
-    };
     let waiting = world.state.core.find_waiting(None, |_, _| true);
     assert!(waiting.contains(&at(1)) && waiting.contains(&at(4)));
     world.state.core.bump(at(5), 7).unwrap();
