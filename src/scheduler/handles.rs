@@ -212,10 +212,9 @@ impl Caller {
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
     /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock once.
     pub fn cancel_all(&self) {
-        let cancel = |state: &mut State, wakes: &mut WakeBatch, now| {
+        self.0.shared.with_state(|state, wakes, now| {
             state.exact(wakes).cancel_all(Some(self.0.key), now);
-        };
-        self.0.shared.with_state(cancel);
+        });
     }
 
     /// Bumps the group of a task; if the task is a future that has begun, bumps its next poll.

@@ -62,6 +62,7 @@ impl<J: Body> Core<J> {
     }
 
     /// It is `now`: due tasks arrive. Returns whether one is below its caller's open tier.
+    #[inline(never)]
     pub(crate) fn advance(&mut self, now: Duration) -> bool {
         let mut undercuts = false;
         let time = self.clock.time(now);

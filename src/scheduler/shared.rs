@@ -87,11 +87,6 @@ impl Shared {
         })
     }
 
-    /// Worker `n` could not be started. May be called while unwinding.
-    pub(super) fn start_failed(self: &Arc<Self>, n: u32) {
-        self.with_state(|state, _, now| state.core.start_failed(n, now));
-    }
-
     /// An event that polls for something, and leaves a waker if there is nothing. Calls `f` as
     /// [`look_twice`] does.
     pub(super) fn poll<R>(

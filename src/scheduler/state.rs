@@ -135,14 +135,7 @@ impl State {
     /// It is `now`: due tasks arrive.
     #[inline]
     pub(super) fn advance(&mut self, now: Duration, wakes: &mut WakeBatch) {
-        if !self.core.clock.is_empty() {
-            self.advance_timers(now, wakes);
-        }
-    }
-
-    #[inline(never)]
-    fn advance_timers(&mut self, now: Duration, wakes: &mut WakeBatch) {
-        if self.core.advance(now) {
+        if !self.core.clock.is_empty() && self.core.advance(now) {
             self.exact(wakes);
         }
     }

@@ -152,7 +152,7 @@ impl Submissions {
     /// that: then the event goes on.
     #[inline]
     pub(super) fn update(&self, state: &mut State, now: Duration) -> bool {
-        let open = state.may_post();
+        let open = !state.core.closed && state.core.workers.needs_nobody();
         let idle = !open && state.posting.used && state.core.unfinished == 0;
         open == state.posting.open && !idle || self.set_open(state, open, now)
     }
@@ -251,12 +251,5 @@ impl To<'_> {
     #[inline]
     fn posted(&self, task: Waiting<Work>) -> Posted {
         Posted::new(self.caller, self.placing, task)
-    }
-}
-
-impl State {
-    /// Whether no worker must be woken for more work, and the scheduler is open.
-    fn may_post(&mut self) -> bool {
-        !self.core.closed && self.core.workers.needs_nobody()
     }
 }

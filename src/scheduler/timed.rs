@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::due::{Dates, Timed};
-use crate::wait::{WakeBatch, sealed};
+use crate::wait::sealed;
 
 use super::Scheduler;
-use super::state::State;
 
 impl Scheduler {
     /// Sets the time, since an origin of your choice, of a scheduler whose workers run on a
@@ -46,8 +45,8 @@ impl Scheduler {
     pub fn advance(&self, now: Duration) -> Option<Duration> {
         let mut session = self.shared.state.lock();
         session.core.clock.advance(now);
-        let next = |state: &mut State, _: &mut WakeBatch, _| state.core.clock.dates().0;
-        self.shared.with_locked(session, false, next)
+        self.shared
+            .with_locked(session, false, |state, _, _| state.core.clock.dates().0)
     }
 }
 

@@ -168,12 +168,12 @@ impl Drop for WorkerHandle {
     fn drop(&mut self) {
         match self.stage {
             Stage::Left => {}
-            Stage::Working => {
-                let leave =
-                    |state: &mut State, wakes: &mut WakeBatch, _| state.leave(self.n, wakes);
-                self.shared.with_state(leave);
-            }
-            Stage::Requested => self.shared.start_failed(self.n),
+            Stage::Working => self
+                .shared
+                .with_state(|state, wakes, _| state.leave(self.n, wakes)),
+            Stage::Requested => self
+                .shared
+                .with_state(|state, _, now| state.core.start_failed(self.n, now)),
         }
     }
 }
