@@ -122,16 +122,17 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// Cancels the waiting tasks of this caller, or of all, that `is_meant` selects.
-    fn cancel_those(
+    /// Cancels the waiting tasks of this caller, or of all, that `is_meant` selects. Returns whether
+    /// there were any.
+    pub(super) fn cancel_those(
         &mut self,
         of: Option<Key>,
         now: Duration,
         is_meant: impl Fn(&Self, &Waiting<J>) -> bool,
-    ) {
-        for at in self.find_waiting(of, |task, _| is_meant(self, task)) {
-            self.cancel(at, now);
-        }
+    ) -> bool {
+        let these = self.find_waiting(of, |task, _| is_meant(self, task));
+        these.iter().for_each(|&at| _ = self.cancel(at, now));
+        !these.is_empty()
     }
 
     /// The capacities of this caller, or of all.

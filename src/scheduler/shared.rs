@@ -104,10 +104,8 @@ impl Shared {
     /// there were any.
     pub(super) fn cancel_scope(self: &Arc<Self>, of: Key, scope: &Borrows) -> bool {
         self.with_state(|state, wakes, now| {
-            let core = state.exact(wakes);
-            let these = core.find_waiting(Some(of), |task, _| task.job.is_of_scope(scope));
-            these.iter().for_each(|&at| _ = core.cancel(at, now));
-            !these.is_empty()
+            let is_meant = |_: &_, task: &Waiting<Work>| task.job.is_of_scope(scope);
+            state.exact(wakes).cancel_those(Some(of), now, is_meant)
         })
     }
 
