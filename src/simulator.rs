@@ -365,11 +365,9 @@ impl Simulation {
     }
 
     fn retire_rested(&mut self) {
-        let Self {
-            rests, core, now, ..
-        } = self;
-        rests.retain(|worker, until| {
-            let stays = *until > *now;
+        let (core, now) = (&mut self.core, self.now);
+        self.rests.retain(|worker, until| {
+            let stays = *until > now;
             if !stays {
                 core.retire(*worker);
             }

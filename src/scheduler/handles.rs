@@ -27,9 +27,9 @@ use super::waits::{Drained, Synchronize};
 /// Where and when a task runs: its tier, group, bump, delay and label.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place<'a> {
-    pub(super) placing: Placing,
+    pub(crate) placing: Placing,
     pub(super) group: Option<&'a Group>,
-    pub(super) label: Option<&'a str>,
+    pub(crate) label: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
@@ -37,16 +37,6 @@ impl<'a> Place<'a> {
     #[inline]
     pub(super) fn shared_label(&self) -> Option<Arc<str>> {
         self.label.map(Arc::from)
-    }
-
-    /// The place of a placing.
-    pub(crate) fn of(placing: Placing) -> Self {
-        let (group, label) = (None, None);
-        Self {
-            placing,
-            group,
-            label,
-        }
     }
 
     /// Tier 0 (or the group's last), a group of its own, no bump.

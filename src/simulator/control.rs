@@ -84,10 +84,8 @@ impl Driver for Simulation {
         if work.group.is_some() {
             return Err(Reason::ForeignGroup);
         }
-        let work = group
-            .into_iter()
-            .fold(work, |work, group| work.group(*group));
-        Self::submit(self, *caller, work)
+        let group = group.copied();
+        Self::submit(self, *caller, Work { group, ..work })
     }
 
     fn spawn<F>(

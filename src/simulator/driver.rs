@@ -299,8 +299,8 @@ fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
     if work.group.is_some() {
         return Err(Reason::ForeignGroup);
     }
-    let place = Place::of(work.placing);
-    let place = work.label.into_iter().fold(place, Place::label);
+    let mut place = Place::new();
+    (place.placing, place.label) = (work.placing, work.label);
     Ok(group.into_iter().fold(place, Place::group))
 }
 
