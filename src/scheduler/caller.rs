@@ -88,7 +88,6 @@ pub(crate) type Synced = Poll<Result<Summary, SyncError>>;
 pub(crate) struct CallerState {
     pub(super) name: Arc<str>,
     pub(super) lane: LaneKey,
-    pub(super) weight: u32,
     /// The lane of its woken futures; made for the first of them.
     pub(super) woken_lane: Option<LaneKey>,
     /// Its tasks up to this one are to be cancelled.
@@ -116,7 +115,6 @@ impl CallerState {
         Self {
             name,
             lane,
-            weight: options.weight,
             woken_lane: None,
             cancelled: TaskId(0),
             on_failure: options.on_failure,

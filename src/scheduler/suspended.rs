@@ -167,7 +167,7 @@ impl<J: Body> Core<J> {
         if let Some(lane) = c.woken_lane {
             return lane;
         }
-        let weight = c.weight;
+        let weight = self.backlog.lane(c.lane).link.weight;
         let lane = self.backlog.add_lane(weight, Limit::Unlimited);
         let lane = lane.expect("the caller's own lane has this weight");
         self.caller_mut(caller).woken_lane = Some(lane);
