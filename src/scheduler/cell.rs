@@ -72,7 +72,7 @@ pub trait Program: Send + Sized + 'static {
     type Error: Send + 'static;
 
     /// Whether it may have to be woken to go on.
-    const IS_FUTURE: bool;
+    const IS_FUTURE: bool = false;
 
     /// Makes a program.
     fn new(given: Self::Given) -> Self;
@@ -101,8 +101,6 @@ where
     type Given = F;
     type Ok = R;
     type Error = E;
-
-    const IS_FUTURE: bool = false;
 
     fn new(f: F) -> Self {
         Self(f)

@@ -181,8 +181,6 @@ impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
     type Ok = R;
     type Error = E;
 
-    const IS_FUTURE: bool = false;
-
     fn new(given: Self) -> Self {
         given
     }
