@@ -199,18 +199,14 @@ impl<J: Body> Core<J> {
 
     /// Adds a pin to a group. Returns its caller, which still exists.
     pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
-        let group = self.key_of(id);
-        let lane = group.and_then(|group| self.backlog.lane_of(group));
-        let caller = lane.and_then(|lane| self.by_lane.get(lane.index() as usize));
+        let group = self.key_of(id).ok_or(Stale)?;
+        let lane = self.backlog.lane_of(group).ok_or(Stale)?;
+        let caller = self.by_lane.get(lane.index() as usize);
         // If its own is gone, there may be another one's name in that place.
-        let own = |caller| {
-            self.callers
-                .get(caller)
-                .is_some_and(|c| Some(c.lane) == lane)
-        };
-        let caller = caller.filter(|&&caller| own(caller));
+        let is_own = |c: &CallerState| c.lane == lane;
+        let caller = caller.filter(|&&caller| self.callers.get(caller).is_some_and(is_own));
         let caller = *caller.ok_or(Stale)?;
-        self.backlog.pin(id.key);
+        self.backlog.pin(group);
         Ok(caller)
     }
 
