@@ -62,14 +62,9 @@ impl<T> Order<T> {
             g.place.ticket = self.mint();
         }
         if let Some(tier) = g.head.filter(|_| g.is_ready()) {
-            let (ready, place) = (self.lanes.ready(g.lane.index(), tier), &g.place);
-            ready.join(
-                age,
-                place.ticket,
-                g.level,
-                place.bump(),
-                Member::Group(index),
-            );
+            let ready = self.lanes.ready(g.lane.index(), tier);
+            let (place, member) = (&g.place, Member::Group(index));
+            ready.join(age, place.ticket, g.level, place.bump(), member);
         }
     }
 

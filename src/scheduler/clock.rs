@@ -90,20 +90,14 @@ impl<T> Clock<T> {
 
     /// How many workers are wanted to keep the time: one or none.
     pub(super) fn wants_keeper(&self) -> u64 {
-        let due = self
-            .timers
-            .next()
-            .filter(|_| self.keeps == TimeKeeper::Workers);
+        let due = self.workers_date();
         let unkept = due.is_some_and(|due| self.keeper.is_none_or(|(_, until)| due < until));
         u64::from(unkept)
     }
 
     /// Worker `n` goes to rest. Returns until when, if it keeps the time.
     pub(super) fn keep(&mut self, n: u32) -> Option<Duration> {
-        let due = self
-            .timers
-            .next()
-            .filter(|_| self.keeps == TimeKeeper::Workers)?;
+        let due = self.workers_date()?;
         if self.wants_keeper() > 0 || self.is_kept_by(n) {
             self.keeper = Some((n, due));
         }
@@ -115,6 +109,12 @@ impl<T> Clock<T> {
         if self.is_kept_by(n) {
             self.keeper = None;
         }
+    }
+
+    /// The next date, if the workers keep the time.
+    fn workers_date(&self) -> Option<Duration> {
+        let next = self.timers.next();
+        next.filter(|_| self.keeps == TimeKeeper::Workers)
     }
 
     fn is_kept_by(&self, n: u32) -> bool {

@@ -143,12 +143,8 @@ impl Caller {
         let key = state.core.add_group(self.0.key, limit.into(), level)?;
         let id = state.core.name_of(key);
         drop(state);
-        Ok(Group::new(
-            &self.0.shared,
-            self.0.key,
-            id,
-            Some(LastPosted::default()),
-        ))
+        let posted = Some(LastPosted::default());
+        Ok(Group::new(&self.0.shared, self.0.key, id, posted))
     }
 
     /// Waits for all tasks that this caller has submitted since its last successful synchronize,
@@ -187,12 +183,8 @@ impl Caller {
     ///
     /// [`Stalled`], as for [`Task::outcome`].
     pub fn release(&self, how: How) -> Wait<impl Op<Output = Result<Summary, Stalled>>> {
-        Wait::new(Drained::new(
-            &self.0.shared,
-            Some(self.0.key),
-            how,
-            identity,
-        ))
+        let of = Some(self.0.key);
+        Wait::new(Drained::new(&self.0.shared, of, how, identity))
     }
 
     /// Cancels the caller's tasks that have not started, and its futures that await; a future that

@@ -163,13 +163,8 @@ impl State {
             let queue = self.queue(n);
             let local = &mut *queue.lock();
             let next = local.go_on(&mut ran, now);
-            report(
-                &mut self.core,
-                n,
-                local.past.drain(..),
-                &local.groups,
-                wakes,
-            );
+            let past = local.past.drain(..);
+            report(&mut self.core, n, past, &local.groups, wakes);
             local.groups.clear();
             if let Some((job, record)) = next {
                 let (tag, start) = (ran.tag, now);
