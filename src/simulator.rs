@@ -333,7 +333,7 @@ impl Simulation {
         let awaits = awaits && pause < Duration::MAX;
         let wakes = tag.future.filter(|_| awaits);
         let at = self.now.saturating_add(pause);
-        job.progress().pause = wakes.map(|future| self.pauses.set(at, future));
+        job.progress.lock().pause = wakes.map(|future| self.pauses.set(at, future));
     }
 
     /// Idle workers take eligible tasks; a task that takes no time ends at once.

@@ -18,7 +18,7 @@ struct State {
 
 /// While it exists, borrowed values may be used.
 pub(super) struct Token {
-    of: Arc<Borrows>,
+    pub(super) of: Arc<Borrows>,
     /// If it is dropped now, its task has panicked, and nothing else reports that.
     pub(super) panics: bool,
 }
@@ -63,12 +63,6 @@ impl Borrows {
         let mut state = self.0.lock();
         let left = state.waker.take();
         state.discard_waker(left);
-    }
-}
-
-impl Token {
-    pub(super) fn is_of(&self, scope: &Borrows) -> bool {
-        *self.of == *scope
     }
 }
 

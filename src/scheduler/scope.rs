@@ -198,7 +198,7 @@ impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
     }
 
     fn is_of_scope(&self, scope: &Borrows) -> bool {
-        self.token.is_of(scope)
+        *self.token.of == *scope
     }
 }
 

@@ -25,7 +25,7 @@ impl Simulation {
             return false;
         };
         let awaits = self.core.wake_task(future);
-        let pause = task.job.progress().pause.take();
+        let pause = task.job.progress.lock().pause.take();
         pause
             .into_iter()
             .for_each(|pause| _ = self.pauses.cancel(pause));
@@ -35,7 +35,7 @@ impl Simulation {
     /// The location of a task of this simulation, if it has not ended.
     fn find(&self, task: &SimTask) -> Option<Location> {
         let task = Some(task).filter(|task| task.number == self.core.number);
-        task?.job.progress().location
+        task?.job.progress.lock().location
     }
 
     /// Like [`synchronize`](Self::synchronize), but what has not ended by now is stalled.

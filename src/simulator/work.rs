@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::scheduler::{Body, Ending, GroupId, Location, Placing, TaskId};
 use crate::shown::shows;
 use crate::slab::Key;
-use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
 
 /// A caller of a simulation.
@@ -50,7 +50,7 @@ pub(super) type Job = Arc<Task>;
 pub(super) struct Task {
     pub(super) work: Work,
     label: Option<Arc<str>>,
-    progress: Mutex<Progress>,
+    pub(super) progress: Mutex<Progress>,
 }
 
 #[derive(Debug, Default)]
@@ -77,19 +77,15 @@ impl Task {
         })
     }
 
-    pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock()
-    }
-
     /// The task has ended. Returns the timer that would have woken it.
     pub(super) fn ended(&self) -> Option<Timer> {
-        std::mem::take(&mut *self.progress()).pause
+        std::mem::take(&mut *self.progress.lock()).pause
     }
 
     /// The task was polled. Returns how long it awaits now, if it does.
     pub(super) fn awaits(&self) -> Option<Duration> {
         let (pause, _) = self.work.awaits?;
-        let progress = &mut *self.progress();
+        let progress = &mut *self.progress.lock();
         progress.awaits = progress.awaits.checked_sub(1)?;
         Some(pause)
     }
@@ -97,7 +93,7 @@ impl Task {
 
 impl Body for Job {
     fn moved(&self, to: Location) {
-        self.progress().location = Some(to);
+        self.progress.lock().location = Some(to);
     }
 
     fn is_future(&self) -> bool {
