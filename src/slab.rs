@@ -158,12 +158,6 @@ impl<T> Slab<T> {
     /// If no slot is left: all are in use, or retired because their generations ran out.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Key {
-        self.insert_with(|_| value)
-    }
-
-    /// As [`insert`](Self::insert), with a value that is made from its key.
-    #[inline(always)]
-    pub fn insert_with(&mut self, value: impl FnOnce(Key) -> T) -> Key {
         let number = match self.open.last() {
             Some(&number) => number,
             None => self.new_chunk(),
@@ -176,7 +170,7 @@ impl<T> Slab<T> {
             index: number << SHIFT | u32::from(at),
             generation: slot.generation,
         };
-        std::mem::forget(slot.value.replace(value(key))); // There was none to drop.
+        std::mem::forget(slot.value.replace(value)); // There was none to drop.
         place.first_free = slot.next;
         place.live += 1;
         self.len += 1;
