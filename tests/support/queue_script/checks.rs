@@ -120,7 +120,7 @@ impl Driver<'_> {
         while let Ok(turn) = self.queue.try_receive() {
             let held = self.hold(turn, true);
             self.turns.push(held);
-            self.next(&op(Kind::Next, 4));
+            self.next(&op(Kind::Next, 6));
             self.drop_turn(0);
             self.end(&op(Kind::Complete, 0));
         }
