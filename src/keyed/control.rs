@@ -90,7 +90,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 
 impl<K, T, S> Keyed<K, T, S> {
     /// Lets at most `capacity` messages of each key wait: a customer who is not served leaves room
-    /// in the queue for all others. A [`handle`](Self::handle) changes the capacity of one key.
+    /// in the queue for all others. [`group`](Self::group) changes the capacity of one key.
     ///
     /// ```
     /// use conversant::keyed::Keyed;
