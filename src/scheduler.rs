@@ -184,6 +184,7 @@ pub use tokens::CancelToken;
 pub use trace::Tracing;
 
 pub(crate) use core::Core;
+pub(crate) use inside::Inside;
 pub(crate) use task_state::{Body, Location, Placing, Started, Tag};
 
 use handles::Registration;

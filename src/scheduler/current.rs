@@ -33,7 +33,7 @@ impl Working {
         let now = Some((Arc::clone(shared), n));
         let worker = WORKER.with(|worker| worker.replace(now));
         TOKEN.with(RefCell::take);
-        let inside = Inside::begin(shared);
+        let inside = Inside::begin(&**shared);
         Self(
             worker,
             TASK.with(Cell::take),

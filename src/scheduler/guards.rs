@@ -100,7 +100,7 @@ pub struct ShutdownAtEnd<L: Deref<Target = Scheduler>> {
 impl<L: Deref<Target = Scheduler>> Drop for ShutdownAtEnd<L> {
     fn drop(&mut self) {
         let shared = &self.scheduler.shared;
-        if Inside::is_of(shared) {
+        if Inside::is_of(&**shared) {
             // A task would wait for itself.
             return shared.close(None, self.how);
         }

@@ -1,29 +1,31 @@
-//! The schedulers for which the calling thread works, or of which it ends a task: it must not wait
-//! for their end. There are several if one runs its workers within a task of another.
+//! What the calling thread is inside of: schedulers for which it works, or of which it ends a task,
+//! so that it must not wait for their end; and a driver's `at_once`. There are several schedulers if
+//! one runs its workers within a task of another.
 
 use std::cell::RefCell;
+use std::ptr;
 
-use crate::sync::{Arc, per_thread};
+use crate::sync::per_thread;
 
-// By the addresses of what their handles share.
+// By address. What is entered last is left first.
 per_thread! {
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While the thread is inside of a scheduler.
-pub(super) struct Inside;
+/// While the thread is inside.
+pub(crate) struct Inside;
 
 impl Inside {
-    pub(super) fn begin<S>(of: &Arc<S>) -> Self {
-        let here = Arc::as_ptr(of).addr();
+    pub(crate) fn begin<S>(of: &S) -> Self {
+        let here = ptr::from_ref(of).addr();
         // A thread without the list is ending.
         _ = INSIDE.try_with(|inside| inside.borrow_mut().push(here));
         Self
     }
 
     /// Whether the thread is inside of this one.
-    pub(super) fn is_of<S>(of: &Arc<S>) -> bool {
-        let here = Arc::as_ptr(of).addr();
+    pub(crate) fn is_of<S>(of: &S) -> bool {
+        let here = ptr::from_ref(of).addr();
         let found = INSIDE.try_with(|inside| inside.borrow().contains(&here));
         found.unwrap_or(false)
     }

@@ -179,7 +179,7 @@ impl Aftermath<'_> {
             }
         }
         // The log, the wakers and the drops must not wait for the shutdown.
-        let _inside = Inside::begin(self.shared);
+        let _inside = Inside::begin(&**self.shared);
         for ended in todo.into_iter().flat_map(|todo| todo.ended) {
             let Ended {
                 tag, job, ending, ..

@@ -35,7 +35,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
             let named = ThreadBuilder::new().name(format!("{}-{n}", threads.name));
             let shared = Arc::clone(shared);
             let started = named.spawn(move || {
-                let _inside = Inside::begin(&shared);
+                let _inside = Inside::begin(&*shared);
                 Threads::run(&shared.host, n, || handle.work());
             });
             started.map(drop).map_err(|error| error.to_string())

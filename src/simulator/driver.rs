@@ -1,6 +1,5 @@
 //! One policy for the simulated and the real scheduler.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,10 +8,9 @@ use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::LaneError;
 use crate::scheduler::{
-    Caller, CallerOptions, Group, Hold, Place, Reason, Rejected, Scheduler, Summary, SyncError,
+    Caller, CallerOptions, Group, Inside, Place, Reason, Rejected, Scheduler, Summary, SyncError,
     Task, TaskId,
 };
-use crate::sync::per_thread;
 use crate::wait::{Op, Wait, sealed};
 
 use super::Work;
@@ -208,7 +206,8 @@ impl Driver for &Scheduler {
     }
 
     fn at_once<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        let _at_once = AtOnce::begin(self);
+        let _hold = self.hold();
+        let _inside = Inside::begin(*self);
         f(self)
     }
 
@@ -246,7 +245,7 @@ impl Driver for &Scheduler {
 
     fn synchronize(&mut self, caller: &Caller) -> Result<Summary, SyncError> {
         let wait = caller.synchronize();
-        match AtOnce::is_in(self) {
+        match Inside::is_of(*self) {
             true => {
                 let ended = wait.wait_timeout(Duration::ZERO);
                 ended.unwrap_or(Err(SyncError::Stalled(Stalled)))
@@ -257,40 +256,6 @@ impl Driver for &Scheduler {
 
     fn pass(&mut self, time: Duration) {
         _ = Wait::new(Never).wait_timeout(time);
-    }
-}
-
-// The schedulers of which the thread runs an `at_once`.
-per_thread! {
-    static AT_ONCE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Lives while a thread is in an `at_once`.
-struct AtOnce<'a> {
-    _hold: Hold<&'a Scheduler>,
-}
-
-impl<'a> AtOnce<'a> {
-    fn begin(scheduler: &'a Scheduler) -> Self {
-        let _hold = scheduler.hold();
-        // A thread without the list is ending.
-        _ = AT_ONCE.try_with(|these| these.borrow_mut().push(Self::name(scheduler)));
-        Self { _hold }
-    }
-
-    fn is_in(scheduler: &Scheduler) -> bool {
-        let found = AT_ONCE.try_with(|these| these.borrow().contains(&Self::name(scheduler)));
-        found.unwrap_or(false)
-    }
-
-    fn name(scheduler: &Scheduler) -> usize {
-        std::ptr::from_ref(scheduler).addr()
-    }
-}
-
-impl Drop for AtOnce<'_> {
-    fn drop(&mut self) {
-        _ = AT_ONCE.try_with(|these| these.borrow_mut().pop());
     }
 }
 
