@@ -106,7 +106,7 @@ fn feed(c: &mut Criterion) {
                     for _ in 0..2 {
                         scope.spawn(|| {
                             for _ in 0..iterations.div_ceil(2) {
-                                caller.exec(|| Ok::<_, ()>(())).unwrap().detach();
+                                caller.exec(|| ()).unwrap().detach();
                             }
                         });
                     }
@@ -133,7 +133,7 @@ fn submit(c: &mut Criterion) {
                     let hold = scheduler.hold();
                     let start = Instant::now();
                     for _ in 0..BACKLOG / batch {
-                        let task = || Ok::<_, ()>(());
+                        let task = || ();
                         match batch {
                             1 => caller.exec(task).unwrap().detach(),
                             _ => {

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let compile = |file| move || Ok::<_, String>(format!("{file}.o"));
     let objects = ["main", "net", "disk"].map(compile);
     let mut tasks = build.exec_all(Place::new(), objects)?;
-    let linker = build.group(Limit::SERIAL, 100)?;
+    let linker = build.group(Limit::SERIAL, DEFAULT_LEVEL)?;
     for program in ["app", "tests"] {
         let place = Place::new().tier(1).group(&linker);
         tasks.push(build.exec_with(place, move || Ok(program.to_string()))?);

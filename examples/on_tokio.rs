@@ -24,7 +24,7 @@ async fn nightly() -> Result<(), Box<dyn Error>> {
     let scheduler = Scheduler::builder().workers(3).build()?;
     let caller = scheduler.caller("nightly", CallerOptions::default())?;
     // One at a time, in this order.
-    let ledger = caller.group(Limit::SERIAL, 100)?;
+    let ledger = caller.group(Limit::SERIAL, DEFAULT_LEVEL)?;
     let done = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = Vec::new();
     for (tier, writes, name) in LIST {

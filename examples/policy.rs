@@ -18,7 +18,7 @@ fn policy<D: Driver>(driver: &mut D) -> Result<(), Box<dyn Error>> {
     };
     let web = driver.caller("web", weight(2))?;
     let etl = driver.caller("etl", weight(1))?;
-    let ledger = driver.group(&etl, Limit::SERIAL, 100)?;
+    let ledger = driver.group(&etl, Limit::SERIAL, DEFAULT_LEVEL)?;
     let second = Work::takes(Duration::from_secs(1));
     let done = || Ok(());
     driver.at_once(|driver| {

@@ -56,15 +56,15 @@ mod send_wait;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::Closed;
-use crate::limit::Limit;
+use crate::limit::{DEFAULT_LEVEL, Limit};
 use crate::queue::{
     GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared, if_idle,
 };
-use crate::ready::STANDING_LEVEL;
 // Only for shared ownership: it synchronizes nothing.
 use crate::shown::shows;
 use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size};
@@ -108,10 +108,10 @@ struct Shards<K, T> {
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
-    /// Serial groups of the default level 100 in this lane.
+    /// Serial groups of the [`DEFAULT_LEVEL`] in this lane.
     #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
-        Self::build(lane, Limit::SERIAL, STANDING_LEVEL, RandomState::new())
+        Self::build(lane, Limit::SERIAL, DEFAULT_LEVEL, RandomState::new())
     }
 }
 
@@ -223,7 +223,37 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// lane is full.
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
-        self.send_now(key, None, message)
+        let hash = self.hasher.hash_one(&key);
+        self.send_to_known(hash, &key, message)
+            .or_else(|message| self.send_rarely(hash, key, None, message))
+    }
+
+    /// As [`send`](Self::send), by reference: the key is copied only if its group must be made, or
+    /// is limited in what a send may do.
+    ///
+    /// ```
+    /// # use conversant::keyed::Keyed;
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::Queue;
+    /// let queue = Queue::new();
+    /// let orders: Keyed<String, _> = Keyed::new(queue.lane(1, Limit::Unlimited)?);
+    /// orders.send_ref("anna", 1)?;
+    /// # assert_eq!(orders.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    #[inline]
+    pub fn send_ref<Q>(&self, key: &Q, message: T) -> Result<(), SendError<T>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let hash = self.hasher.hash_one(key);
+        self.send_to_known(hash, key, message)
+            .or_else(|message| self.send_rarely(hash, key.to_owned(), None, message))
     }
 
     /// As [`send`](Self::send), in a tier.
@@ -233,25 +263,37 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// As [`send`](Self::send); and if the key's last message was sent in a higher tier, while
     /// anything of the key is outstanding, even in a lower one: this one could wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
-        self.send_now(key, Some(tier), message)
+        let hash = self.hasher.hash_one(&key);
+        self.send_rarely(hash, key, Some(tier), message)
     }
 
+    /// Sends to the group of a key, if there is one that takes a plain send; else returns the
+    /// message.
     #[inline]
-    fn send_now(&self, key: K, tier: Option<u32>, mut message: T) -> Result<(), SendError<T>> {
-        let hash = self.hasher.hash_one(&key);
+    fn send_to_known<Q>(&self, hash: u64, key: &Q, message: T) -> Result<(), T>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
         let shard = self.shards.map(hash).lock();
-        if tier.is_none()
-            && let Some(group) = find(&shard, hash, &key)
-        {
-            match Shared::send_at_once(group, || self.queue(), message) {
-                Ok(posted) => {
-                    drop(shard);
-                    self.queue().posted(posted);
-                    return Ok(());
-                }
-                Err(back) => message = back,
-            }
-        }
+        let Some(group) = find(&shard, hash, key) else {
+            return Err(message);
+        };
+        let posted = Shared::send_at_once(group, || self.queue(), message)?;
+        drop(shard);
+        self.queue().posted(posted);
+        Ok(())
+    }
+
+    #[cold]
+    fn send_rarely(
+        &self,
+        hash: u64,
+        key: K,
+        tier: Option<u32>,
+        message: T,
+    ) -> Result<(), SendError<T>> {
+        let shard = self.shards.map(hash).lock();
         let mut key = Some(key);
         let Ok((group, shard, _unneeded)) = self.group_of(shard, hash, &mut key) else {
             let reason = SendReason::Closed;

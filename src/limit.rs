@@ -1,10 +1,14 @@
-//! Limits on what is in flight, and bounds on overtaking.
+//! Limits on what is in flight, bounds on overtaking, and the default level.
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use crate::error::OutOfRange;
 use crate::shown::says;
+
+/// The standing level of a group for which none was set. Levels go from 0 to 255; the highest goes
+/// first.
+pub const DEFAULT_LEVEL: u8 = 100;
 
 /// How many units may be in flight at once.
 ///

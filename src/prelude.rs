@@ -21,7 +21,7 @@ pub use crate::intent::IntentLock;
 #[cfg(feature = "jobs")]
 pub use crate::job_queue::{Claim, JobQueue};
 pub use crate::keyed::Keyed;
-pub use crate::limit::{Bypass, Limit};
+pub use crate::limit::{Bypass, DEFAULT_LEVEL, Limit};
 #[cfg(feature = "locks")]
 pub use crate::lock_table::{LockTable, Owner, Resource};
 #[cfg(feature = "locks")]

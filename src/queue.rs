@@ -32,11 +32,11 @@
 //! on other messages of the group meanwhile:
 //!
 //! ```
-//! # use conversant::limit::Limit;
+//! # use conversant::limit::{DEFAULT_LEVEL, Limit};
 //! # use conversant::queue::Queue;
 //! let queue = Queue::new();
 //! let lane = queue.lane(1, Limit::Unlimited)?;
-//! let pair = lane.group(Limit::AtMost(2), 100)?.conversation()?;
+//! let pair = lane.group(2, DEFAULT_LEVEL)?.conversation()?;
 //! pair.send_all(["one", "two", "three"])?;
 //! let mut at_work = Vec::new();
 //! while let Ok(mut turn) = queue.try_receive() {

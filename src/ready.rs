@@ -27,9 +27,6 @@ use row::Row;
 
 pub use entry::{Age, Entry, Position, ReadyItem};
 
-/// The standing level of a group for which none was set.
-pub const STANDING_LEVEL: u8 = 100;
-
 /// So few gaps are not closed.
 const FEW_GAPS: usize = 32;
 /// So little capacity is not given back.

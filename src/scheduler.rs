@@ -13,18 +13,17 @@
 //! # Example
 //!
 //! ```
-//! use conversant::limit::Limit;
+//! use conversant::limit::{DEFAULT_LEVEL, Limit};
 //! use conversant::scheduler::{CallerOptions, How, Place, Scheduler};
 //!
 //! let scheduler = Scheduler::builder().workers(2).build()?;
 //! let caller = scheduler.caller("nightly", CallerOptions::default())?;
-//! let ledger = caller.group(Limit::SERIAL, 100)?;
+//! let ledger = caller.group(Limit::SERIAL, DEFAULT_LEVEL)?;
 //!
 //! let mut sum = caller.exec(|| Ok::<_, String>(1 + 1))?;
 //! for day in 1..=3 {
 //!     let place = Place::new().tier(1).group(&ledger);
-//!     let booked = caller.exec_with(place, move || if day < 4 { Ok(day) } else { Err("late") });
-//!     booked?.detach();
+//!     caller.exec_with(place, move || println!("day {day}"))?.detach();
 //! }
 //! let summary = caller.synchronize().wait()?;
 //! assert_eq!((summary.tasks, summary.ok), (4, 4));
@@ -172,7 +171,7 @@ pub use current::is_cancelled;
 pub use guards::{Hold, ShutdownAtEnd};
 pub use handles::{Caller, Group, Place};
 pub use log::{Event, GroupId, Log, Record, TaskInfo};
-pub use outcome::{Ending, Outcome, Run, TaskId, Verdict};
+pub use outcome::{Ending, Outcome, Run, TaskId, TaskResult, Verdict};
 pub use pool::Pool;
 pub use reject::{Reason, Rejected, SyncError};
 pub use scope::Scope;
@@ -273,7 +272,7 @@ impl Scheduler {
     ///
     /// let scheduler = Scheduler::builder().workers(1).build()?;
     /// let caller = scheduler.caller("main", CallerOptions::default())?;
-    /// caller.exec(|| Ok::<_, String>(()))?.detach();
+    /// caller.exec(|| ())?.detach();
     /// caller.exec(|| Err::<(), _>("no file"))?.detach();
     /// caller.synchronize().wait()?;
     /// let counts = scheduler.counts();

@@ -86,5 +86,3 @@ fn ran(run: Run) -> Ran {
 const IN_RANGE: &str = "within the range of the options";
 /// Groups and tiers were checked when the list was read.
 const ADMISSIBLE: &str = "a list that was checked";
-/// The level of a group that was not bumped.
-const STANDING_LEVEL: u8 = 100;

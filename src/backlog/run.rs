@@ -4,7 +4,7 @@
 //! Invariant: the first place of a run is no gap. Other messages that were taken out left gaps.
 
 use crate::lanes::LaneKey;
-use crate::ready::STANDING_LEVEL;
+use crate::limit::DEFAULT_LEVEL;
 
 use super::group::Place;
 use super::member::{Member, Run};
@@ -37,7 +37,7 @@ impl<T: Item> Backlog<T> {
             (0..count).for_each(|_| lanes.change_head(lane.index(), None, Some(0)));
         }
         let ready = lanes.ready(lane.index(), 0);
-        ready.push_several(first, STANDING_LEVEL, Member::Run(Box::new(run)), count);
+        ready.push_several(first, DEFAULT_LEVEL, Member::Run(Box::new(run)), count);
         lanes.update(lane.index());
     }
 

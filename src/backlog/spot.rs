@@ -6,7 +6,8 @@
 //! is done.
 
 use crate::lanes::LaneKey;
-use crate::ready::{Age, STANDING_LEVEL};
+use crate::limit::DEFAULT_LEVEL;
+use crate::ready::Age;
 
 use super::group::Place;
 use super::member::Member;
@@ -236,13 +237,13 @@ impl<T> Order<T> {
     pub(super) fn join_alone(&mut self, lane: LaneKey, tier: u32, place: Place, age: Age, item: T) {
         let member = Member::Alone(place, item);
         let ready = self.lanes.ready(lane.index(), tier);
-        ready.join(age, place.ticket, STANDING_LEVEL, place.bump(), member);
+        ready.join(age, place.ticket, DEFAULT_LEVEL, place.bump(), member);
     }
 
     /// Takes a message out, if it waits. The lane must be updated.
     pub(super) fn take_alone(&mut self, lane: LaneKey, tier: u32, place: Place) -> Option<T> {
         self.lanes.get(lane)?;
-        let (lanes, position) = (&mut self.lanes, place.position(STANDING_LEVEL));
+        let (lanes, position) = (&mut self.lanes, place.position(DEFAULT_LEVEL));
         if let Some(member) = lanes.remove(lane.index(), tier, position) {
             return Some(member.into_alone()?.1);
         }

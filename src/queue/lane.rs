@@ -3,8 +3,7 @@
 use crate::error::{Closed, OutOfRange};
 use crate::group::{self, CAPPED, Flags, LANE, Mailbox, TIERED, of_bound};
 use crate::lanes::LaneKey;
-use crate::limit::Limit;
-use crate::ready::STANDING_LEVEL;
+use crate::limit::{DEFAULT_LEVEL, Limit};
 use crate::shown::shows;
 use crate::sync::{Arc, Ordering};
 
@@ -49,7 +48,7 @@ impl<T> Lane<T> {
     }
 
     /// Makes a group with at most `limit` messages in flight (1: serial; 0: paused) and this
-    /// standing level (255 is served first).
+    /// standing level (255 is served first; see [`DEFAULT_LEVEL`]).
     ///
     /// # Errors
     ///
@@ -59,13 +58,13 @@ impl<T> Lane<T> {
         Ok(Group { pin })
     }
 
-    /// A conversation in a new serial group, at the default level 100.
+    /// A conversation in a new serial group, at the [`DEFAULT_LEVEL`].
     ///
     /// # Errors
     ///
     /// [`Closed`] if the queue is closed.
     pub fn conversation(&self) -> Result<Conversation<T>, Closed> {
-        let pin = self.add_group(Limit::SERIAL, STANDING_LEVEL);
+        let pin = self.add_group(Limit::SERIAL, DEFAULT_LEVEL);
         let pin = pin.map_err(|_| Closed)?;
         Ok(Conversation { pin })
     }

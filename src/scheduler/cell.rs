@@ -14,7 +14,7 @@ use crate::sync::{Arc, Mutex};
 use crate::wait::drop_quietly;
 
 use super::borrows::Borrows;
-use super::outcome::{Ending, Run, Verdict};
+use super::outcome::{Ending, Run, TaskResult, Verdict};
 use super::task_state::{Body, Location};
 
 /// A task's body without its types, as a worker uses it.
@@ -92,22 +92,21 @@ pub trait Program: Send + Sized + 'static {
 /// A function.
 pub struct Function<F>(pub(super) F);
 
-impl<F, R, E> Program for Function<F>
+impl<F, T> Program for Function<F>
 where
-    F: FnOnce() -> Result<R, E> + Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+    T: TaskResult,
 {
     type Given = F;
-    type Ok = R;
-    type Error = E;
+    type Ok = T::Ok;
+    type Error = T::Error;
 
     fn new(f: F) -> Self {
         Self(f)
     }
 
-    fn go(self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
-        Ok((self.0)())
+    fn go(self, _: &mut dyn Runner) -> Result<Result<T::Ok, T::Error>, Self> {
+        Ok((self.0)().into_result())
     }
 
     fn back(self) -> F {

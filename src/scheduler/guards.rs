@@ -53,7 +53,7 @@ impl Scheduler {
     ///     let caller = scheduler.caller("main", CallerOptions::default())?;
     ///     for _ in 0..10 {
     ///         let done = Arc::clone(&done);
-    ///         caller.exec(move || Ok::<_, ()>(done.fetch_add(1, Relaxed)))?.detach();
+    ///         caller.exec(move || _ = done.fetch_add(1, Relaxed))?.detach();
     ///     }
     /// }
     /// assert_eq!(done.load(Relaxed), 10);

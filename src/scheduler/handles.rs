@@ -133,7 +133,8 @@ impl Caller {
     /// Makes a group of tasks of this caller. At most `limit` of them run at once (1, or
     /// [`Limit::SERIAL`], for one after the other). They start in the order of submission; with a
     /// limit above 1 see [`Builder::claims`](super::Builder::claims). `level` is the group's
-    /// standing level among the caller's groups: 255 is served first, 100 is usual.
+    /// standing level among the caller's groups: 255 is served first; see
+    /// [`DEFAULT_LEVEL`](crate::limit::DEFAULT_LEVEL).
     ///
     /// # Errors
     ///

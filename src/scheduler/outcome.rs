@@ -26,6 +26,42 @@ impl fmt::Display for TaskId {
     }
 }
 
+/// What a task may return: a `Result`, or `()` if it cannot fail.
+pub trait TaskResult: Send + 'static {
+    /// The result of a task that has not failed.
+    type Ok: Send + 'static;
+
+    /// The error of a task that has failed.
+    type Error: Send + 'static;
+
+    /// The result, or the error.
+    ///
+    /// # Errors
+    ///
+    /// If the task has failed.
+    fn into_result(self) -> Result<Self::Ok, Self::Error>;
+}
+
+impl<R: Send + 'static, E: Send + 'static> TaskResult for Result<R, E> {
+    type Ok = R;
+    type Error = E;
+
+    #[inline]
+    fn into_result(self) -> Self {
+        self
+    }
+}
+
+impl TaskResult for () {
+    type Ok = ();
+    type Error = Infallible;
+
+    #[inline]
+    fn into_result(self) -> Result<(), Infallible> {
+        Ok(self)
+    }
+}
+
 /// How a task ended, without its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

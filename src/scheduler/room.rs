@@ -8,6 +8,7 @@ use crate::wait::Wait;
 use super::cell::{Function, Program};
 use super::current::{block, current, unblock};
 use super::handles::{Caller, Place};
+use super::outcome::TaskResult;
 use super::reject::Rejected;
 use super::spawn::Stage;
 use super::stall::Target;
@@ -49,11 +50,14 @@ impl Caller {
     /// # Errors
     ///
     /// Like [`exec_with`](Self::exec_with), except [`Full`](super::Reason::Full).
-    pub fn exec_wait<'a, F, R, E>(&'a self, place: Place<'a>, f: F) -> Wait<Submitting<'a, F, R, E>>
+    pub fn exec_wait<'a, F, T>(
+        &'a self,
+        place: Place<'a>,
+        f: F,
+    ) -> Wait<Submitting<'a, F, T::Ok, T::Error>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         self.when_there_is_room::<Function<F>>(place, f)
     }
@@ -63,15 +67,14 @@ impl Caller {
     /// # Errors
     ///
     /// Like [`exec_wait`](Self::exec_wait).
-    pub fn spawn_wait<'a, F, R, E>(
+    pub fn spawn_wait<'a, F, T>(
         &'a self,
         place: Place<'a>,
         future: F,
-    ) -> Wait<Submitting<'a, F, R, E>>
+    ) -> Wait<Submitting<'a, F, T::Ok, T::Error>>
     where
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+        T: TaskResult,
     {
         self.when_there_is_room::<Stage<F>>(place, future)
     }

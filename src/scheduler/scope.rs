@@ -26,6 +26,7 @@ use super::borrows::{Borrows, Token};
 use super::cell::{Program, Runner};
 use super::current::{block, is_stalled, keep_on, unblock};
 use super::handles::{Caller, Place};
+use super::outcome::TaskResult;
 use super::reject::{Reason, Rejected};
 use super::stall::Target;
 use super::task::Task;
@@ -43,10 +44,7 @@ impl Caller {
     /// let mut numbers = [3, 1, 2, 6, 5, 4];
     /// caller.scope(|s| {
     ///     for half in numbers.chunks_mut(3) {
-    ///         s.exec_detached(Place::new(), || {
-    ///             half.sort();
-    ///             Ok::<_, ()>(())
-    ///         })?;
+    ///         s.exec_detached(Place::new(), || half.sort())?;
     ///     }
     ///     Ok::<_, Reason>(())
     /// })?;
@@ -104,11 +102,10 @@ impl<'scope> Scope<'scope, '_> {
     /// # Errors
     ///
     /// Like [`exec_with`](Self::exec_with).
-    pub fn exec<F, R, E>(&'scope self, f: F) -> Result<Task<R, E>, Reason>
+    pub fn exec<F, T>(&'scope self, f: F) -> Result<Task<T::Ok, T::Error>, Reason>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'scope,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'scope,
+        T: TaskResult,
     {
         self.exec_with(Place::new(), f)
     }
@@ -118,11 +115,14 @@ impl<'scope> Scope<'scope, '_> {
     /// # Errors
     ///
     /// The [`Reason`]; the function is dropped.
-    pub fn exec_with<F, R, E>(&'scope self, place: Place<'_>, f: F) -> Result<Task<R, E>, Reason>
+    pub fn exec_with<F, T>(
+        &'scope self,
+        place: Place<'_>,
+        f: F,
+    ) -> Result<Task<T::Ok, T::Error>, Reason>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'scope,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'scope,
+        T: TaskResult,
     {
         let task = self.caller.submit_one(place, self.erase(f, false), None);
         task.map_err(|Rejected { reason, .. }| reason)
@@ -133,31 +133,29 @@ impl<'scope> Scope<'scope, '_> {
     /// # Errors
     ///
     /// Like [`exec_with`](Self::exec_with).
-    pub fn exec_detached<F, R, E>(&'scope self, place: Place<'_>, f: F) -> Result<(), Reason>
+    pub fn exec_detached<F, T>(&'scope self, place: Place<'_>, f: F) -> Result<(), Reason>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'scope,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'scope,
+        T: TaskResult,
     {
         let submitted = self.caller.submit_detached(place, self.erase(f, true));
         submitted.map_err(|Rejected { reason, .. }| reason)
     }
 
     /// The one place where a lifetime is erased.
-    fn erase<F, R, E>(&'scope self, f: F, detached: bool) -> Scoped<R, E>
+    fn erase<F, T>(&'scope self, f: F, detached: bool) -> Scoped<T>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'scope,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'scope,
+        T: TaskResult,
     {
-        let f: Box<dyn FnOnce() -> Result<R, E> + Send + 'scope> = Box::new(f);
+        let f: Box<dyn FnOnce() -> T + Send + 'scope> = Box::new(f);
         // SAFETY: only the lifetime changes. The token is dropped after `f` (invariant 1), so
         // `Caller::scope` has not returned while `f` exists (invariant 2); 'scope, which its body
         // cannot choose, lasts until then. The result of `f` is 'static (invariant 3).
         let f = unsafe {
             std::mem::transmute::<
-                Box<dyn FnOnce() -> Result<R, E> + Send + 'scope>,
-                Box<dyn FnOnce() -> Result<R, E> + Send + 'static>,
+                Box<dyn FnOnce() -> T + Send + 'scope>,
+                Box<dyn FnOnce() -> T + Send + 'static>,
             >(f)
         };
         Scoped {
@@ -169,28 +167,28 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 /// The program of a task of a scope.
-pub struct Scoped<R, E> {
+pub struct Scoped<T> {
     // First, since fields are dropped in order: invariant 1.
-    f: Box<dyn FnOnce() -> Result<R, E> + Send>,
+    f: Box<dyn FnOnce() -> T + Send>,
     token: Token,
     detached: bool,
 }
 
-impl<R: Send + 'static, E: Send + 'static> Program for Scoped<R, E> {
+impl<T: TaskResult> Program for Scoped<T> {
     type Given = Self;
-    type Ok = R;
-    type Error = E;
+    type Ok = T::Ok;
+    type Error = T::Error;
 
     fn new(given: Self) -> Self {
         given
     }
 
-    fn go(mut self, _: &mut dyn Runner) -> Result<Result<R, E>, Self> {
+    fn go(mut self, _: &mut dyn Runner) -> Result<Result<T::Ok, T::Error>, Self> {
         self.token.panics = self.detached;
         // The function is dropped by then, also if it panics; the token comes last.
         let gave = (self.f)();
         self.token.panics = false;
-        Ok(gave)
+        Ok(gave.into_result())
     }
 
     fn back(self) -> Self {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::cell::{Program, Runner};
 use super::handles::{Caller, Place};
+use super::outcome::TaskResult;
 use super::reject::Rejected;
 use super::task::Task;
 
@@ -16,11 +17,10 @@ impl Caller {
     /// # Errors
     ///
     /// Like [`spawn_with`](Self::spawn_with).
-    pub fn spawn<F, R, E>(&self, future: F) -> Result<Task<R, E>, Rejected<F>>
+    pub fn spawn<F, T>(&self, future: F) -> Result<Task<T::Ok, T::Error>, Rejected<F>>
     where
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+        T: TaskResult,
     {
         self.spawn_with(Place::new(), future)
     }
@@ -69,15 +69,14 @@ impl Caller {
     /// # Errors
     ///
     /// [`Rejected`], with the future, which was not polled.
-    pub fn spawn_with<F, R, E>(
+    pub fn spawn_with<F, T>(
         &self,
         place: Place<'_>,
         future: F,
-    ) -> Result<Task<R, E>, Rejected<F>>
+    ) -> Result<Task<T::Ok, T::Error>, Rejected<F>>
     where
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+        T: TaskResult,
     {
         self.submit_one(place, Stage::New(future), None)
     }
@@ -87,11 +86,10 @@ impl Caller {
     /// # Errors
     ///
     /// Like [`spawn_with`](Self::spawn_with).
-    pub fn spawn_detached<F, R, E>(&self, place: Place<'_>, future: F) -> Result<(), Rejected<F>>
+    pub fn spawn_detached<F, T>(&self, place: Place<'_>, future: F) -> Result<(), Rejected<F>>
     where
-        F: Future<Output = Result<R, E>> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+        T: TaskResult,
     {
         self.submit_detached(place, Stage::New(future))
     }
@@ -104,15 +102,14 @@ pub enum Stage<F> {
     Begun(Pin<Box<F>>, Duration),
 }
 
-impl<F, R, E> Program for Stage<F>
+impl<F, T> Program for Stage<F>
 where
-    F: Future<Output = Result<R, E>> + Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+    T: TaskResult,
 {
     type Given = F;
-    type Ok = R;
-    type Error = E;
+    type Ok = T::Ok;
+    type Error = T::Error;
 
     const IS_FUTURE: bool = true;
 
@@ -120,7 +117,7 @@ where
         Self::New(future)
     }
 
-    fn go(self, runner: &mut dyn Runner) -> Result<Result<R, E>, Self> {
+    fn go(self, runner: &mut dyn Runner) -> Result<Result<T::Ok, T::Error>, Self> {
         let mut future = match self {
             Self::New(future) => Box::pin(future),
             Self::Begun(future, start) => {
@@ -132,7 +129,7 @@ where
         // the last handle of its scheduler.
         let waker = runner.waker();
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(gave) => Ok(gave),
+            Poll::Ready(gave) => Ok(gave.into_result()),
             Poll::Pending => Err(Self::Begun(future, *runner.start())),
         }
     }

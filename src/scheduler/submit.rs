@@ -11,23 +11,23 @@ use super::bodies::{Batch, DetachedBatch, TaskBatch};
 use super::cell::{Cell, DetachedCell, Function, Job, Program};
 use super::handles::{Caller, Group, Place, Registration};
 use super::log::{Event, Record, TaskInfo};
-use super::outcome::{Ending, TaskId};
+use super::outcome::{Ending, TaskId, TaskResult};
 use super::reject::{Reason, Rejected};
 use super::submissions::To;
 use super::task::Task;
 use super::task_state::{Body, Kind, Placing, Waiting, nanos};
 
 impl Caller {
-    /// Submits a task in tier 0 and a group of its own. One that never fails gives `Ok::<_, ()>`.
+    /// Submits a task in tier 0 and a group of its own. It returns a `Result`, or `()` if it cannot
+    /// fail.
     ///
     /// # Errors
     ///
     /// Like [`exec_with`](Self::exec_with).
-    pub fn exec<F, R, E>(&self, f: F) -> Result<Task<R, E>, Rejected<F>>
+    pub fn exec<F, T>(&self, f: F) -> Result<Task<T::Ok, T::Error>, Rejected<F>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         self.exec_with(Place::new(), f)
     }
@@ -37,11 +37,14 @@ impl Caller {
     /// # Errors
     ///
     /// [`Rejected`], with the function.
-    pub fn exec_with<F, R, E>(&self, place: Place<'_>, f: F) -> Result<Task<R, E>, Rejected<F>>
+    pub fn exec_with<F, T>(
+        &self,
+        place: Place<'_>,
+        f: F,
+    ) -> Result<Task<T::Ok, T::Error>, Rejected<F>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         self.submit_one(place, Function(f), None)
     }
@@ -57,11 +60,10 @@ impl Caller {
     /// # Errors
     ///
     /// Like [`exec_with`](Self::exec_with).
-    pub fn exec_detached<F, R, E>(&self, place: Place<'_>, f: F) -> Result<(), Rejected<F>>
+    pub fn exec_detached<F, T>(&self, place: Place<'_>, f: F) -> Result<(), Rejected<F>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         self.submit_detached(place, Function(f))
     }
@@ -118,15 +120,18 @@ impl Caller {
     /// # Errors
     ///
     /// [`Rejected`], with all the functions.
-    pub fn exec_all<F, R, E>(
+    #[allow(
+        clippy::type_complexity,
+        reason = "an alias would hide what comes back"
+    )]
+    pub fn exec_all<F, T>(
         &self,
         place: Place<'_>,
         tasks: impl IntoIterator<Item = F>,
-    ) -> Result<Vec<Task<R, E>>, Rejected<Vec<F>>>
+    ) -> Result<Vec<Task<T::Ok, T::Error>>, Rejected<Vec<F>>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         let label = place.shared_label();
         let cell = |f| Arc::new(Cell::new(Function(f), label.clone()));
@@ -151,15 +156,14 @@ impl Caller {
     /// # Errors
     ///
     /// [`Rejected`], with all the functions.
-    pub fn exec_all_detached<F, R, E>(
+    pub fn exec_all_detached<F, T>(
         &self,
         place: Place<'_>,
         tasks: impl IntoIterator<Item = F>,
     ) -> Result<(), Rejected<Vec<F>>>
     where
-        F: FnOnce() -> Result<R, E> + Send + 'static,
-        R: Send + 'static,
-        E: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: TaskResult,
     {
         let label = place.shared_label();
         let cell = |f| DetachedCell::new(Function(f), label.clone());

@@ -25,13 +25,13 @@ use super::Work;
 ///
 /// ```
 /// use std::time::Duration;
-/// use conversant::limit::Limit;
+/// use conversant::limit::{DEFAULT_LEVEL, Limit};
 /// use conversant::scheduler::{CallerOptions, Scheduler};
 /// use conversant::simulator::{Driver, Simulation, Work};
 ///
 /// fn policy<D: Driver>(driver: &mut D) -> Result<u64, Box<dyn std::error::Error>> {
 ///     let etl = driver.caller("etl", CallerOptions::default())?;
-///     let ledger = driver.group(&etl, Limit::SERIAL, 100)?;
+///     let ledger = driver.group(&etl, Limit::SERIAL, DEFAULT_LEVEL)?;
 ///     let hour = Work::takes(Duration::from_secs(3600));
 ///     for tier in [0, 1] {
 ///         driver.submit(&etl, Some(&ledger), hour.tier(tier), || Ok(()))?;

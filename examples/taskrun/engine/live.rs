@@ -4,12 +4,12 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conversant::limit::Limit;
+use conversant::limit::{DEFAULT_LEVEL, Limit};
 use conversant::scheduler::Verdict as Gave;
 use conversant::scheduler::{Caller, Group, How, Place, Record, Scheduler, Task};
 use crossbeam_channel::{Receiver, after, never, select, unbounded};
 
-use super::{ADMISSIBLE, IN_RANGE, Report, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
+use super::{ADMISSIBLE, IN_RANGE, Report, bypass, caller_options, not_begun, ran};
 use crate::command::Ended;
 use crate::input::TaskList;
 use crate::options::Options;
@@ -122,7 +122,7 @@ impl<'a> Live<'a> {
             let group = row.group.map(|group| {
                 let group = &mut self.groups[group as usize];
                 &*group.get_or_insert_with(|| {
-                    let group = caller.group(Limit::SERIAL, STANDING_LEVEL);
+                    let group = caller.group(Limit::SERIAL, DEFAULT_LEVEL);
                     group.expect(IN_RANGE)
                 })
             });

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use conversant::limit::Limit;
+use conversant::limit::{DEFAULT_LEVEL, Limit};
 use conversant::simulator::{CallerId, Driver, GroupId, Simulation, Work};
 
-use super::{ADMISSIBLE, IN_RANGE, Report, STANDING_LEVEL, bypass, caller_options, not_begun, ran};
+use super::{ADMISSIBLE, IN_RANGE, Report, bypass, caller_options, not_begun, ran};
 use crate::input::{Row, TaskList};
 use crate::options::Options;
 use crate::outcome::Verdict;
@@ -35,7 +35,7 @@ pub(super) fn simulate(
         let caller = callers[row.caller as usize];
         let group = row.group.map(|group| {
             *groups[group as usize].get_or_insert_with(|| {
-                let group = sim.group(caller, Limit::SERIAL, STANDING_LEVEL);
+                let group = sim.group(caller, Limit::SERIAL, DEFAULT_LEVEL);
                 group.expect(IN_RANGE)
             })
         });

@@ -6,12 +6,11 @@ use proptest::prelude::*;
 use super::{agree, close};
 use crate::backlog::{Backlog, Blocked, Claim, GroupKey, Spot};
 use crate::lanes::LaneKey;
-use crate::limit::{Bypass, Limit};
-use crate::ready::STANDING_LEVEL;
+use crate::limit::{Bypass, DEFAULT_LEVEL, Limit};
 
 const LANES: usize = 2;
 /// The groups in each lane, besides those of one message.
-const LEVELS: [u8; 3] = [50, STANDING_LEVEL, 200];
+const LEVELS: [u8; 3] = [50, DEFAULT_LEVEL, 200];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -99,7 +98,7 @@ impl Twins {
                 let lane = self.lanes[lane];
                 let place = subject.send_alone(lane, tier, bump, item);
                 let alone = Spot::Alone(lane, tier, place);
-                let group = groups.add_group(lane, Limit::SERIAL, STANDING_LEVEL);
+                let group = groups.add_group(lane, Limit::SERIAL, DEFAULT_LEVEL);
                 let group = group.unwrap();
                 groups.send(group, Some(tier), bump, item);
                 groups.unpin(group);
