@@ -186,9 +186,9 @@ impl<T: TaskResult> Program for Scoped<T> {
     fn go(mut self, _: &mut dyn Runner) -> Result<Result<T::Ok, T::Error>, Self> {
         self.token.panics = self.detached;
         // The function is dropped by then, also if it panics; the token comes last.
-        let gave = (self.f)();
+        let gave = (self.f)().into_result();
         self.token.panics = false;
-        Ok(gave.into_result())
+        Ok(gave)
     }
 
     fn back(self) -> Self {

@@ -50,6 +50,34 @@ fn one_group_a_key_as_long_as_something_is_outstanding() {
 }
 
 #[test]
+fn a_key_by_reference_is_copied_only_when_its_group_is_made() {
+    thread_local!(static COPIES: Cell<u32> = const { Cell::new(0) });
+
+    #[derive(Debug, PartialEq, Eq, Hash)]
+    struct Name(&'static str);
+    impl Clone for Name {
+        fn clone(&self) -> Self {
+            COPIES.set(COPIES.get() + 1);
+            Self(self.0)
+        }
+    }
+
+    let queue = Queue::new();
+    let orders = keyed::<Name, _>(&queue);
+    for n in 0..3 {
+        orders.send_ref(&Name("anna"), n).unwrap();
+    }
+    orders.send(Name("anna"), 3).unwrap();
+    assert_eq!((COPIES.get(), orders.len()), (1, 1));
+    orders.send_ref(&Name("bert"), 4).unwrap();
+    assert_eq!(COPIES.get(), 2);
+    assert_eq!(served(&queue), [0, 1, 2, 3, 4]);
+    queue.close();
+    let refused = orders.send_ref(&Name("anna"), 5).unwrap_err();
+    assert_eq!((refused.message, refused.reason), (5, SendReason::Closed));
+}
+
+#[test]
 fn keys_are_served_side_by_side_and_in_order() {
     let queue = Queue::new();
     let orders = keyed(&queue);

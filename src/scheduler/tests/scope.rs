@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::limit::Limit;
 use crate::scheduler::{
-    Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, Scope, Verdict,
+    Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, Scope, TaskResult, Verdict,
 };
 
 fn with_workers(workers: u32) -> (Scheduler, Caller) {
@@ -228,6 +228,24 @@ fn a_panic_is_reported_by_the_outcome_or_else_by_the_scope() {
     assert_eq!(panicked, "of the body");
     let detached = caller.scope(|s| s.exec_detached(Place::new(), || Err::<(), _>(1)));
     assert_eq!(detached, Ok(()), "an error is none");
+}
+
+#[test]
+fn a_panic_of_a_users_result_is_one_of_its_task() {
+    struct Breaks;
+    impl TaskResult for Breaks {
+        type Ok = ();
+        type Error = ();
+
+        fn into_result(self) -> Result<(), ()> {
+            panic!("of the result")
+        }
+    }
+    let (_scheduler, caller) = with_workers(1);
+    let panicked = panic_of(|| {
+        caller.scope(|s| s.exec_detached(Place::new(), || Breaks).unwrap());
+    });
+    assert_eq!(panicked, "a task of a scope panicked");
 }
 
 /// No worker is left for its tasks.

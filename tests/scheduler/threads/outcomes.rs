@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 
-use conversant::scheduler::{Ending, OutcomeError, Place, Record, Scheduler, Verdict};
+use conversant::scheduler::{Ending, OutcomeError, Place, Record, Scheduler, TaskResult, Verdict};
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::threads::stage::{Held, end, finishes, gives, one_caller, until, until_idle};
@@ -34,6 +34,47 @@ fn errors_are_not_swallowed() {
         assert_eq!((summary.tasks, summary.ok), (3, 1));
         assert_eq!((summary.failed, summary.panicked), (1, 1));
         assert_eq!(summary.first_failure, Some(failed.id()));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn a_task_returns_a_result_or_nothing_or_what_the_user_makes_one_of() {
+    struct Exit(i32);
+    impl TaskResult for Exit {
+        type Ok = ();
+        type Error = i32;
+
+        fn into_result(self) -> Result<(), i32> {
+            match self.0 {
+                0 => Ok(()),
+                7 => panic!("no such exit"),
+                status => Err(status),
+            }
+        }
+    }
+
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let mut nothing = caller.exec(|| ()).unwrap();
+        assert!(matches!(
+            nothing.outcome().wait().unwrap().verdict,
+            Verdict::Ok(())
+        ));
+        caller.scope(|s| s.exec(|| ()).unwrap().detach());
+        caller.exec_detached(Place::new(), || ()).unwrap();
+        caller.exec_all_detached(Place::new(), [|| ()]).unwrap();
+        caller.spawn(async {}).unwrap().detach();
+        let mut exits = caller
+            .exec_all(Place::new(), [0, 1, 7].map(|n| move || Exit(n)))
+            .unwrap();
+        let mut verdict = |n: usize| exits[n].outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict(0), Verdict::Ok(())));
+        assert!(matches!(verdict(1), Verdict::Failed(1)));
+        assert!(matches!(verdict(2), Verdict::Panicked(_)));
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.tasks, summary.ok), (8, 6));
+        assert_eq!((summary.failed, summary.panicked), (1, 1));
         end(&scheduler);
     });
 }
