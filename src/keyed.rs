@@ -193,7 +193,7 @@ impl<K, T, S> Keyed<K, T, S> {
         &self.lane
     }
 
-    /// How many keys have messages that wait or are in flight. Forgets the other groups, except
+    /// How many keys have messages that wait or are in flight, or a turn that lives. Forgets the other groups, except
     /// those whose limit, level or capacity was changed. While others send and receive, the
     /// number may be one that was true at no moment.
     ///
@@ -206,7 +206,7 @@ impl<K, T, S> Keyed<K, T, S> {
         self.shards.maps.iter().map(busy).sum()
     }
 
-    /// Whether no message of any key waits or is in flight.
+    /// Whether no message of any key waits or is in flight, and no turn of them lives.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -228,8 +228,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             .or_else(|message| self.send_rarely(hash, key, None, message))
     }
 
-    /// As [`send`](Self::send), by reference: the key is copied only if its group must be made, or
-    /// is limited in what a send may do.
+    /// As [`send`](Self::send), by reference: the key is copied if its group must be made, and
+    /// where a send does not just put its message in: with tiers, capacities and the like.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;

@@ -197,7 +197,7 @@ impl Semaphore {
 
     /// [`acquire`](Self::acquire) through a handle that the wait and the permit own.
     /// The handle is an `Arc` of the semaphore, or a type of yours that always derefs to the same
-    /// one.
+    /// one and never panics: otherwise what is held or waited for stays so for ever.
     ///
     /// ```
     /// use conversant::semaphore::Semaphore;

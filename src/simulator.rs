@@ -296,6 +296,7 @@ impl Simulation {
         while let Some((_, future)) = self.pauses.due() {
             self.core.wake_task(future);
         }
+        self.collect_unrun();
         self.retire_rested();
         while self.next_end() == Some(then)
             && let Some(((end, worker), started)) = self.ends.pop_first()

@@ -139,8 +139,9 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
             return Err(NotWeaker { held, asked: mode });
         }
         if held != mode {
-            self.mode = mode;
+            // In this order, because a dereference in it may be the user's code.
             self.weaken(held, mode);
+            self.mode = mode;
         }
         Ok(())
     }

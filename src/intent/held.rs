@@ -78,7 +78,8 @@ fn address(lock: &IntentLock) -> usize {
 
 impl IntentLock {
     /// [`lock`](Self::lock) through a handle that the wait and the guard own.
-    /// The handle is an `Arc` of the lock, or a type of yours that always derefs to the same one.
+    /// The handle is an `Arc` of the lock, or a type of yours that always derefs to the same one
+    /// and never panics: otherwise what is held or waited for stays so for ever.
     ///
     /// ```
     /// use conversant::intent::IntentLock;

@@ -68,7 +68,8 @@ impl<K: Ord, J> JobQueue<K, J> {
     ///
     /// # Panics
     ///
-    /// As [`push`](Self::push).
+    /// As [`push`](Self::push). If a claim whose lease has run out still shows the old job, that is
+    /// cloned; if its `Clone` panics, the new job is in.
     pub fn push_replacing(
         &self,
         key: K,

@@ -114,12 +114,14 @@ impl<K, J> Shared<K, J> {
         let before = state.jobs.total();
         let result = change(&mut state);
         let gone = before.saturating_sub(state.jobs.total());
+        // First, because a waker may push.
+        let serve = gone > 0 && self.capacity.put(gone);
         match state.is_awaited() {
             true => Session::over(state).repeat(State::notify_due),
             false => drop(state),
         }
-        if gone > 0 {
-            self.capacity.release(gone);
+        if serve {
+            self.capacity.serve();
         }
         result
     }
@@ -144,11 +146,15 @@ impl<K, J> Shared<K, J> {
         result
     }
 
-    /// Closes the queue, and takes out the jobs that wait.
+    /// Closes the queue, and takes out the jobs that wait; if it is gone, dead ones too.
     pub(super) fn shut(&self, gone: bool) -> Vec<Taken<K, Stored<J>>> {
         self.close(|state| {
-            state.gone |= gone;
-            state.jobs.drain(&Scope::Queue)
+            let mut jobs = state.jobs.drain(&Scope::Queue);
+            if gone {
+                state.gone = true;
+                jobs.extend(state.jobs.drain_dead());
+            }
+            jobs
         })
     }
 

@@ -279,6 +279,12 @@ impl<K, J> Jobs<K, J> {
         waiting.map(|id| self.take_out(id)).collect()
     }
 
+    /// Takes out all dead jobs.
+    pub fn drain_dead(&mut self) -> Vec<Taken<K, J>> {
+        let dead: Vec<_> = self.dead().collect();
+        dead.into_iter().map(|id| self.take_out(id)).collect()
+    }
+
     /// Takes out a job, which is not claimed.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
         let job = self.jobs.by_index(id.index()).expect(PINNED);

@@ -232,11 +232,12 @@ impl<T> Detached<T> {
         });
         if let Some(pin) = pin {
             let shared = pin.queue();
+            // First, because a waker in what follows may send.
+            shared.capacity.release(1);
             match posted {
                 Some(posted) => shared.posted(posted),
                 None => special::end_detached(shared, &pin, taken.tier, None),
             }
-            shared.capacity.release(1);
         }
         taken.message
     }

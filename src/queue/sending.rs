@@ -221,6 +221,7 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(self.pending.is_some(), "polled after it was done");
         if self.may_wait_for_parts()
             && let Err(reason) = ready!(self.poll_parts(cx))
         {

@@ -184,11 +184,12 @@ pub(super) fn completed<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, me
 fn completed_in_tier<T>(shared: &Shared<T>, live: &mut Live<T>, tier: u32, messages: usize) {
     live.counted = false;
     let lane = live.group().lock().lane.index();
+    // First, because a waker in what follows may send.
+    shared.capacity.done(&live.holder, number(messages));
     shared.with_state(|state| {
         state.lanes.tiers(lane).finish(tier);
         state.lanes.update(lane);
     });
-    shared.capacity.done(&live.holder, number(messages));
 }
 
 /// Gives back the message taken out and those `behind` it. The first of all these has failed; the

@@ -34,8 +34,12 @@ impl<J: Body> Core<J> {
     }
 
     pub(super) fn resolve_stall(&mut self, wakes: &mut WakeBatch) {
+        let busy = self.workers.busy() as usize;
+        if self.stalls.len() < busy {
+            self.stalls.reconsider();
+        }
         let blocked = self.stalls.blocked(|target| self.has_come(target));
-        if blocked == 0 || blocked < self.workers.busy() as usize {
+        if blocked == 0 || blocked < busy {
             return;
         }
         // The end of a hold is an event, and so is what follows a call of the log or a drop of a

@@ -26,7 +26,16 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// What a task may return: a `Result`, or `()` if it cannot fail.
+/// What a task may return: a `Result`, or `()` if it cannot fail. A type of yours may be one too;
+/// [`into_result`](Self::into_result) runs as part of the task.
+///
+/// A task that returns another value and cannot fail gives `Ok::<_, Infallible>(value)`. A task that
+/// only panics or only waits names its type: `|| -> Result<u32, String> { todo!() }`.
+#[diagnostic::on_unimplemented(
+    message = "a task cannot return `{Self}`",
+    label = "this task returns neither a `Result` nor `()`",
+    note = "return `Ok::<_, std::convert::Infallible>(value)` if it cannot fail"
+)]
 pub trait TaskResult: Send + 'static {
     /// The result of a task that has not failed.
     type Ok: Send + 'static;

@@ -131,6 +131,7 @@ impl Shared {
         let Some(log) = &self.log else {
             return;
         };
+        let _inside = Inside::begin(self);
         match catch_unwind(AssertUnwindSafe(|| log.log(event))) {
             Ok(true) => {}
             lost => {

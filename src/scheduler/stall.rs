@@ -37,7 +37,7 @@ struct Blocked {
     waker: Waker,
     /// It must give up, and has not yet.
     stalled: bool,
-    /// It had to give up, and cannot.
+    /// It had to give up, and could not. No task has run since.
     stays: bool,
 }
 
@@ -75,6 +75,11 @@ impl Stalls {
     pub(super) fn keep_on(&mut self, worker: u32) {
         let own = self.0.iter_mut().filter(|b| b.worker == worker);
         own.for_each(|b| (b.stalled, b.stays) = (false, true));
+    }
+
+    /// A task runs: those that could not give up may be able to after it.
+    pub(super) fn reconsider(&mut self) {
+        self.0.iter_mut().for_each(|b| b.stays = false);
     }
 
     /// Whether the task of this worker must give up.

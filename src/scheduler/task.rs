@@ -148,7 +148,8 @@ impl<R, E> Task<R, E> {
 }
 
 /// Like [`outcome`](Task::outcome). If it is polled and then dropped, its waker stays with the
-/// task, which wakes it when it ends.
+/// task, which wakes it when it ends. A task keeps one waker: a later wait for the outcome replaces
+/// it, and takes it away when it is dropped.
 impl<R, E> Future for Task<R, E> {
     type Output = Result<Outcome<R, E>, OutcomeError>;
 

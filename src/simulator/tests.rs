@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Driver, Simulation, Work};
 use crate::error::Stale;
 use crate::limit::Limit;
-use crate::scheduler::{CallerOptions, Reason};
+use crate::scheduler::{CallerOptions, Ending, OnFailure, Reason};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -37,6 +37,38 @@ fn a_caller_of_another_simulation_is_a_mistake() {
     let (mut here, mut there) = two();
     let theirs = there.caller("theirs", CallerOptions::default()).unwrap();
     let _never = here.submit(theirs, Work::takes(SECOND));
+}
+
+/// A task that is skipped on arrival ends before those that end at the same instant.
+#[test]
+fn tasks_arrive_before_others_end() {
+    let mut sim = Simulation::new(1).unwrap();
+    let options = CallerOptions {
+        on_failure: OnFailure::SkipHigherTiers,
+        ..CallerOptions::default()
+    };
+    let caller = sim.caller("", options).unwrap();
+    let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+    let works = [
+        Work::takes(SECOND).failing(),
+        Work::takes(SECOND),
+        // It comes into the tier of the next one, which is skipped when the first one fails.
+        Work::takes(SECOND).group(group).after(2 * SECOND),
+        Work::takes(SECOND).group(group).tier(1),
+    ];
+    let tasks = works.map(|work| sim.submit(caller, work).unwrap().id());
+    sim.run();
+    let rows = sim.records().iter();
+    let ends: Vec<_> = rows
+        .map(|row| (row.task.id, row.ending, row.ended))
+        .collect();
+    let expected = [
+        (tasks[0], Ending::Failed, SECOND),
+        (tasks[3], Ending::Skipped, SECOND),
+        (tasks[2], Ending::Skipped, 2 * SECOND),
+        (tasks[1], Ending::Ok, 2 * SECOND),
+    ];
+    assert_eq!(ends, expected);
 }
 
 #[test]

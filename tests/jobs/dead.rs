@@ -74,3 +74,18 @@ fn each_dead_job_is_reported_once() {
     assert_eq!(wakes.poll(&mut waits[1]), Poll::Ready(Ok(dead)));
     assert_eq!(wakes.poll(&mut waits[0]), Poll::Ready(Err(Closed)));
 }
+
+/// Nobody can list it any more: the claim keeps only its own job.
+#[test]
+fn a_dead_job_goes_with_its_queue() {
+    let (queue, job) = (JobQueue::new(), Arc::new(()));
+    for key in 0..2 {
+        queue.push(key, Arc::clone(&job), Place::new()).unwrap();
+    }
+    queue.try_claim(1).remove(0).fail_for_good().unwrap();
+    let claimed = queue.try_claim(1).remove(0).into_owned();
+    drop(queue);
+    assert_eq!(Arc::strong_count(&job), 2);
+    drop(claimed);
+    assert_eq!(Arc::strong_count(&job), 1);
+}

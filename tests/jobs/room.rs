@@ -224,6 +224,33 @@ fn the_end_gives_their_jobs_back_to_those_who_wait() {
     queue.try_claim(1).remove(0).complete().unwrap();
 }
 
+/// Its task goes on at once, as in an executor that polls where it is woken.
+struct Pushes(Arc<Queue>, AtomicBool);
+
+impl Wake for Pushes {
+    fn wake(self: Arc<Self>) {
+        self.1
+            .store(self.0.push(9, 9, Place::new()).is_ok(), Memory::SeqCst);
+    }
+}
+
+#[test]
+fn a_waker_finds_the_room_of_the_job_whose_end_has_woken_it() {
+    let queue = Arc::new(Queue::builder().capacity(2).build().unwrap());
+    let one = || Place::new().group("one");
+    queue.set_limit(Scope::group("one"), 1).unwrap();
+    queue.push(1, 1, one()).unwrap();
+    queue.push(2, 2, one()).unwrap();
+    let first = queue.try_claim_one().unwrap();
+    let pushes = Arc::new(Pushes(Arc::clone(&queue), AtomicBool::new(false)));
+    let mut next = pin!(queue.claim_one());
+    let waker = Waker::from(Arc::clone(&pushes));
+    let waits = next.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(waits.is_pending());
+    first.complete().unwrap();
+    assert!(pushes.1.load(Memory::SeqCst), "there was room");
+}
+
 thread_local! {
     static PANICS: Cell<bool> = const { Cell::new(false) };
 }
@@ -259,9 +286,17 @@ fn a_comparison_that_panics_leaves_its_room() {
     assert!(catch_unwind(AssertUnwindSafe(&mut poll)).is_err());
     let pushed = || queue.push(Rude(4), 4, Place::new());
     assert!(catch_unwind(AssertUnwindSafe(pushed)).is_err());
+    let mut other = pin!(queue.push_wait(Rude(6), 6, Place::new()));
+    let mut poll = || other.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(catch_unwind(AssertUnwindSafe(&mut poll)).is_err());
     PANICS.set(false);
     assert_eq!(queue.room(), Some(1));
     pushed().unwrap();
+    // That wait is done: it asks for no room again.
+    assert!(catch_unwind(AssertUnwindSafe(&mut poll)).is_err());
+    queue.claim_one().wait().unwrap().complete().unwrap();
+    assert_eq!(queue.room(), Some(1));
+    queue.push(Rude(5), 5, Place::new()).unwrap();
 }
 
 /// A push that is refused for its name, also in a `push_all` or where it would wait, takes no room

@@ -11,6 +11,7 @@ mod parts_threads;
 mod random;
 mod reserved;
 mod threads;
+mod wakers;
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};

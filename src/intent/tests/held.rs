@@ -1,6 +1,9 @@
 //! Modes held without a guard, and guards through a handle of the user's.
 
+use std::cell::Cell;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use super::super::{IntentLock, Place};
 use super::{forms, is_idle, poll, with_held};
@@ -104,6 +107,31 @@ impl Deref for Unlocked {
         assert!(self.0.queue.try_lock().is_some());
         &self.0
     }
+}
+
+/// Its lock cannot be reached while this is set.
+struct Broken(Arc<IntentLock>, Rc<Cell<bool>>);
+
+impl Deref for Broken {
+    type Target = IntentLock;
+
+    fn deref(&self) -> &IntentLock {
+        assert!(!self.1.get());
+        &self.0
+    }
+}
+
+#[test]
+fn a_downgrade_that_cannot_reach_its_lock_changes_nothing() {
+    let (lock, broken) = (Arc::new(IntentLock::new()), Rc::default());
+    let handle = Broken(Arc::clone(&lock), Rc::clone(&broken));
+    let mut guard = IntentLock::lock_owned(handle, X).wait();
+    broken.set(true);
+    assert!(catch_unwind(AssertUnwindSafe(|| guard.downgrade(S))).is_err());
+    broken.set(false);
+    assert_eq!((guard.mode(), lock.snapshot().held(X)), (X, 1));
+    drop(guard);
+    assert_eq!(lock.snapshot().held, [0; 6]);
 }
 
 #[test]

@@ -234,6 +234,27 @@ fn such_a_guard_does_not_wait_where_its_task_is_dropped() {
     });
 }
 
+/// The log is told of a task on the thread that submits it.
+#[test]
+fn such_a_guard_does_not_wait_in_the_log_of_a_submission() {
+    finishes(|| {
+        let slot = Arc::new(Mutex::new(None::<ShutdownAtEnd<Arc<Scheduler>>>));
+        let told = Arc::clone(&slot);
+        let log = move |event: Event| {
+            if let Event::Queued(_) = event {
+                drop(told.lock().unwrap().take());
+            }
+        };
+        let one = Arc::new(Scheduler::builder().workers(1).log(log).build().unwrap());
+        let caller = one.caller("main", CallerOptions::default()).unwrap();
+        let guard = Scheduler::shutdown_at_end_owned(Arc::clone(&one), How::Drain);
+        *slot.lock().unwrap() = Some(guard);
+        let mut task = caller.exec(|| ()).unwrap();
+        assert_eq!(task.outcome().wait().unwrap().verdict.ok(), Some(()));
+        one.shutdown(How::Drain).wait().unwrap();
+    });
+}
+
 /// In its hook, its log, and the waker of an outcome while another task is still to be dropped.
 #[test]
 fn such_a_guard_does_not_wait_in_what_the_scheduler_calls() {

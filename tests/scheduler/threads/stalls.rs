@@ -2,7 +2,7 @@
 //! nothing else can go on, and not before.
 
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use conversant::error::Stalled;
@@ -271,6 +271,49 @@ fn a_chain_of_waits_unwinds_from_its_end() {
             });
             end(&scheduler);
         }
+    });
+}
+
+/// At its first stall nothing of it is to be cancelled; at its second a task is.
+#[test]
+fn a_scope_that_could_not_give_up_is_asked_again() {
+    finishes(|| {
+        let (scheduler, caller) = shared_caller(2);
+        let paused = caller.group(0, 100).unwrap();
+        let blocks = |scheduler: &Scheduler| {
+            until(|| scheduler.status().running.iter().any(|task| task.blocked));
+        };
+        let (of_scope, of_task) = (Arc::clone(&caller), Arc::new(scheduler));
+        let scheduler = Arc::clone(&of_task);
+        let mut task = caller.exec(move || {
+            let never = Place::new().group(&paused);
+            let awaited = Mutex::new(of_scope.exec_with(never, || ()).unwrap());
+            of_scope.scope(|scope| {
+                let gives_up = || {
+                    let mut awaited = awaited.lock().unwrap();
+                    let stalled = awaited.outcome().wait();
+                    assert_eq!(stalled.unwrap_err(), OutcomeError::Stalled(Stalled));
+                    awaited.cancel();
+                    scope
+                        .exec_detached(Place::new().group(&paused), || ())
+                        .unwrap();
+                };
+                scope.exec_detached(Place::new(), gives_up).unwrap();
+                // So the scope is the newest of two that are blocked.
+                blocks(&of_task);
+            });
+        });
+        let outcome = task.as_mut().unwrap().outcome().wait().unwrap();
+        let Verdict::Panicked(panic) = outcome.verdict else {
+            panic!("the scope must say that it was stalled");
+        };
+        assert!(
+            panic
+                .downcast_ref::<String>()
+                .unwrap()
+                .starts_with("a scope is")
+        );
+        end(&scheduler);
     });
 }
 
