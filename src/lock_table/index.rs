@@ -71,22 +71,18 @@ impl<K> Index<K> {
     pub(super) fn revoke(
         &mut self,
         id: NodeId,
-        (owner, mode): (OwnerKey, Mode),
+        request: (OwnerKey, Mode),
         gone: &mut Gone<K>,
     ) -> (Option<NodeId>, Room) {
-        let Some(entry) = self.entries.get_mut(id) else {
-            return (None, Room::Free);
-        };
-        let holders = &mut entry.holders;
-        for idle in self.biases.revoke_all(id) {
-            holders.set(idle, None);
+        if let Some(entry) = self.entries.get_mut(id) {
+            for idle in self.biases.revoke_all(id) {
+                entry.holders.set(idle, None);
+            }
+            if entry.holders.is_empty() {
+                self.entries.remove(id, gone);
+            }
         }
-        if holders.is_empty() {
-            self.entries.remove(id, gone);
-            return (None, Room::Free);
-        }
-        let fits = holders.fit(owner, mode);
-        (Some(id), if fits { Room::Free } else { Room::Held })
+        self.look((id.hash, |entry| entry.id == id), request)
     }
 
     pub(super) fn is_busy(&mut self, id: NodeId) -> bool {
