@@ -18,15 +18,15 @@
 //! before the request. The search is repeated until no cycle is left.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
-use std::collections::{BTreeMap, VecDeque};
 
 use super::error::{Deadlock, Link, LockError};
 use super::owners::OwnerKey;
 use super::queue::{Node, Position, Request};
-use super::wait_table::{OwnerState, WaitTable};
+use super::wait_table::{WaitTable, Waiting};
 use crate::modes::Mode;
-use crate::slab::{self, Slab};
+use crate::slab;
 use crate::sync::UnmodelledArc as Arc;
 use crate::wait::WakeBatch;
 
@@ -82,26 +82,21 @@ impl<K> WaitTable<K> {
     /// resource, so that case is included. O(1) if it holds nothing, else O(resources that have
     /// waiters); if these are more than a search would see at first, it says yes.
     fn may_be_waited_for(&self, owner: OwnerKey) -> bool {
-        let state = self.owners.get(&owner);
-        let holds = state.is_none_or(|state| state.locks() > 0);
-        let wait = state.and_then(|state| state.wait.as_ref());
-        let Some(node) = wait.and_then(|wait| self.nodes.get(wait.node)) else {
-            return true;
-        };
+        let many = |(_, node): (&_, &Node<K>)| self.nodes.len() > node.queue.len().max(FEW);
         let mut nodes = self.nodes.iter();
-        holds
-            && (self.nodes.len() > node.queue.len().max(FEW)
+        let state = self.owners.get(&owner);
+        state.is_some_and(|state| state.locks() > 0)
+            && (self.open_wait(owner).is_some_and(many)
                 || nodes.any(|(_, node)| node.holders.held(owner).is_some()))
     }
 
     /// A shortest cycle through `start`: each owner waits for the next, and the last for the first.
-    fn circle(&mut self, start: OwnerKey) -> Option<Vec<OwnerKey>> {
+    fn circle(&self, start: OwnerKey) -> Option<Vec<OwnerKey>> {
         if !self.may_be_waited_for(start) {
             return None;
         }
         let mut search = Search {
-            nodes: &self.nodes,
-            owners: &self.owners,
+            table: self,
             start,
             reached: HashMap::new(),
             frontier: VecDeque::from([start]),
@@ -120,8 +115,7 @@ impl<K> WaitTable<K> {
         let next = circle.iter().cycle().skip(1);
         let pairs = circle.iter().zip(next);
         let edge = |(&owner, &blocked_by): (&OwnerKey, &OwnerKey)| {
-            let wait = self.owners.get(&owner)?.wait.as_ref()?;
-            let (node, asks) = (self.nodes.get(wait.node)?, wait.mode);
+            let (&Waiting { mode: asks, .. }, node) = self.open_wait(owner)?;
             let request = Request { owner, mode: asks };
             let (in_mode, cause) = node.blocks(request, blocked_by)?;
             Some(Link {
@@ -136,11 +130,17 @@ impl<K> WaitTable<K> {
         };
         pairs.filter_map(edge).collect()
     }
+
+    /// The wait of an owner, if it has no outcome yet, and the resource.
+    fn open_wait(&self, owner: OwnerKey) -> Option<(&Waiting<K>, &Node<K>)> {
+        let wait = self.owners.get(&owner)?.wait.as_ref()?;
+        let node = self.nodes.get(wait.node)?;
+        wait.outcome.is_none().then_some((wait, node))
+    }
 }
 
 struct Search<'a, K> {
-    nodes: &'a Slab<Node<K>>,
-    owners: &'a BTreeMap<OwnerKey, OwnerState<K>>,
+    table: &'a WaitTable<K>,
     start: OwnerKey,
     /// The owners that were reached, and from which owner first.
     reached: HashMap<OwnerKey, OwnerKey>,
@@ -153,45 +153,31 @@ struct Search<'a, K> {
 impl<K> Search<'_, K> {
     /// Reaches all owners that this one waits for; true if it waits for the start.
     fn visit(&mut self, owner: OwnerKey) -> bool {
-        let state = self.owners.get(&owner);
-        let wait = state.and_then(|state| state.wait.as_ref());
-        let Some(wait) = wait.filter(|wait| wait.outcome.is_none()) else {
+        let Some((wait, node)) = self.table.open_wait(owner) else {
             return false;
         };
-        let (at, mode, nodes) = (wait.node, wait.mode, self.nodes);
-        let Some(node) = nodes.get(at) else {
-            return false;
-        };
-        let conflicts = |other: Mode| !other.compatible(mode);
-        if owner != self.start && node.holders.held(self.start).is_some_and(conflicts) {
-            return true;
-        }
-        let Some(position) = node.queue.position(owner) else {
-            return false;
-        };
-        let seen = self.seen.get(&(at, mode)).copied();
-        if seen.is_none() {
-            for holder in node.holders.conflicting(mode) {
-                self.reach(holder, owner);
-            }
-        }
+        let (at, is_start) = ((wait.node, wait.mode), owner == self.start);
+        let position = node.queue.position(owner).expect("it is queued");
+        let seen = self.seen.get(&at).copied();
+        let holders = seen.is_none().then(|| node.holders.conflicting(wait.mode));
         let unseen = seen.unwrap_or(0).min(position)..position;
-        for ahead in node.queue.conflicting(mode, unseen) {
-            if ahead == self.start {
+        let ahead = node.queue.conflicting(wait.mode, unseen);
+        for other in holders.into_iter().flatten().chain(ahead) {
+            if other == self.start && !is_start {
                 return true;
             }
-            self.reach(ahead, owner);
+            self.reach(other, owner);
         }
-        if seen.is_none_or(|seen| seen < position) {
-            self.seen.insert((at, mode), position);
+        // What the start holds itself is in the way of others.
+        if !is_start && seen.is_none_or(|seen| seen < position) {
+            self.seen.insert(at, position);
         }
         false
     }
 
     fn reach(&mut self, owner: OwnerKey, from: OwnerKey) {
-        let state = self.owners.get(&owner);
         if owner != self.start
-            && state.is_some_and(|state| state.wait.is_some())
+            && self.table.open_wait(owner).is_some()
             && let Entry::Vacant(new) = self.reached.entry(owner)
         {
             new.insert(from);
