@@ -97,23 +97,20 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), LockError<K>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
-        Lock { owner: self, asked }.try_now()
-    }
-}
-
-impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
-    /// Takes the whole path now, or nothing: on failure, the drop puts back what was taken.
-    pub(super) fn try_now(mut self) -> Result<(), LockError<K>> {
-        match self.take()? {
+        let mut lock = Lock { owner: self, asked };
+        match lock.take()? {
             Room::Free => Ok(()),
             Room::Held | Room::Kept | Room::Revoked => Err(LockError::WouldBlock),
-            Room::Busy => match self.acquire(&mut None) {
+            // On failure, the drop puts back what was taken.
+            Room::Busy => match lock.acquire(&mut None) {
                 Poll::Ready(result) => result,
                 Poll::Pending => Err(LockError::WouldBlock),
             },
         }
     }
+}
 
+impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
     /// Takes the whole path without the wait table, or changes nothing.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {
@@ -138,7 +135,6 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         }
         if owner.path.gives_up {
             owner.give_up_kept();
-            owner.path.gives_up = false;
         }
         let mut taken = owner.take();
         if taken == Room::Revoked {
@@ -265,10 +261,10 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(result) = self.at_once() {
+            return Poll::Ready(result);
+        }
         if !self.owner.pending {
-            if let Some(result) = self.at_once() {
-                return Poll::Ready(result);
-            }
             // It most likely has to wait.
             return look_again(cx, |_, waker| Some(self.acquire(waker)));
         }
@@ -284,7 +280,7 @@ impl<K: Resource, S: BuildHasher> Op for Lock<'_, K, S> {
     }
 }
 
-/// Aborts also after a poll that panicked, and for `try_now`.
+/// Aborts also after a poll that panicked, and for `try_lock`.
 impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
     #[inline]
     fn drop(&mut self) {

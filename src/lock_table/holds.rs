@@ -37,7 +37,7 @@ pub(super) struct Holds<K> {
     pub(super) slots: Slots<K>,
     /// How many holds are real, an idle one included.
     real: u64,
-    /// Counts the savepoints.
+    /// Counts the savepoints: what is granted in one epoch can be given back together.
     pub(super) epoch: u64,
     /// What the last call changed and the table must learn: from leaf to root.
     pub(super) changes: Vec<Change>,
@@ -145,12 +145,6 @@ impl<K> Holds<K> {
         }
         self.lower(id, |grants| grants.cap(mode));
         Ok(())
-    }
-
-    /// Begins an epoch: what is granted from now on can be given back together.
-    pub(super) fn savepoint(&mut self) -> u64 {
-        self.epoch += 1;
-        self.epoch
     }
 
     /// Gives back what was granted since then, from the leaves up. It looks at nothing else.

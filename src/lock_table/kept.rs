@@ -77,17 +77,9 @@ impl Bias {
         self.0.load(Ordering::Relaxed) == IDLE
     }
 
-    /// Called by its owner: whether it is in a list.
-    #[inline]
-    pub(super) fn is_listed(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != REVOKED
-    }
-
     /// Returns whether it was idle.
     fn revoke(&self) -> bool {
-        let idle = self.is_idle();
-        self.0.store(REVOKED, Ordering::Relaxed);
-        idle
+        self.0.swap(REVOKED, Ordering::Relaxed) == IDLE
     }
 }
 
@@ -182,7 +174,8 @@ impl Kept {
     /// Whether it keeps any, in the table. Others may revoke that meanwhile.
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
-        self.word.as_ref().is_some_and(|word| word.is_listed())
+        let is_listed = |word: &Bias| word.0.load(Ordering::Relaxed) != REVOKED;
+        self.known().is_some_and(is_listed)
     }
 
     /// Notes that a root is left. True if the root left before, and its intent, were the same.

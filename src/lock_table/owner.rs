@@ -81,9 +81,10 @@ impl<K, S> Owner<K, S> {
     /// nothing, however much is held, and may be forgotten. From the first savepoint on, the owner
     /// remembers each resource that it is granted: in some bytes, while it holds the resource.
     pub fn savepoint(&mut self) -> Savepoint {
+        self.holds.epoch += 1;
         Savepoint {
             owner: self.id(),
-            epoch: self.holds.savepoint(),
+            epoch: self.holds.epoch,
         }
     }
 
@@ -352,9 +353,7 @@ impl<K, S> Drop for Owner<K, S> {
         let shared = &*self.shared;
         if self.pending || !shared.shards.lower(self.id, changes.clone(), kept, gone) {
             shared.with_state(|waits, _| {
-                if self.pending {
-                    waits.abort(self.id);
-                }
+                waits.abort(self.id);
                 waits.lower(self.id, changes);
             });
         }

@@ -138,7 +138,7 @@ impl<K: Resource> Path<K> {
             step.name.clone_from(&step.key);
             (step.idle, step.had, step.node) = (false, None, None);
         }
-        self.keeps = false;
+        (self.keeps, self.gives_up) = (false, false);
     }
 
     /// Decides what to do at each step, from the leaves up.
@@ -172,7 +172,10 @@ impl<K: Resource> Path<K> {
             }
             step.mode = Some(mode);
             (step.node, step.had) = real.unzip();
-            step.name_new();
+            // For an entry that may have to be made.
+            if step.had.is_none() {
+                step.name.clone_from(&step.key);
+            }
             if let Some(parent) = step.parent {
                 let parent = &mut self.steps[parent as usize];
                 parent.mode = joined(parent.mode, Some(mode.parent_needs()));

@@ -68,17 +68,6 @@ impl<K> Step<K> {
         self.mode.filter(|_| self.had != self.mode)
     }
 
-    /// Clones the name for an entry that may have to be made.
-    #[inline]
-    pub(super) fn name_new(&mut self)
-    where
-        K: Clone,
-    {
-        if self.had.is_none() {
-            self.name.clone_from(&self.key);
-        }
-    }
-
     /// Makes its entry in the table.
     #[inline]
     pub(super) fn insert(
