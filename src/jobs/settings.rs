@@ -21,21 +21,17 @@ impl<K, J> Jobs<K, J> {
             }
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(name);
+                self.tenant_mut(tenant).limit = limit;
+                self.rise_groups(tenant);
                 self.tenant(tenant).own
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(tenant);
-                self.group_named(tenant, group)
+                let group = self.group_named(tenant, group);
+                self.group_mut(group).limit = limit;
+                group
             }
         };
-        match self.group(part).is_named {
-            true => self.group_mut(part).limit = limit,
-            false => {
-                let tenant = self.group(part).tenant;
-                self.tenant_mut(tenant).limit = limit;
-                self.rise_groups(tenant);
-            }
-        }
         self.balance(part);
         self.reap(part);
         Ok(())
