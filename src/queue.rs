@@ -88,7 +88,7 @@
 //! - Between lanes: weighted round robin over turns. Within a lane: bumped groups first, then
 //!   by standing level, then by age; the oldest eligible group is overtaken at most
 //!   [`Bypass`](crate::limit::Bypass) times in a row. A group that is i-th by age among the
-//!   groups of its lane with work and no live turn starts its next turn within
+//!   groups of its lane with work, no live turn and a free unit starts its next turn within
 //!   `(ceil((i * (K + 1) + R * K) / w) + L) * W` turns, counted while it is eligible. W is the
 //!   largest sum of the weights of the lanes with eligible work meanwhile, w the weight of its
 //!   own lane, K the bypass. L is how often it stopped being eligible, and R in how many of

@@ -3,7 +3,7 @@
 use std::iter::Chain;
 use std::{option, vec};
 
-use crate::group::{BOUNDED, TIERED, Taken};
+use crate::group::{BOUNDED, CAPPED, TIERED, Taken};
 use crate::shown::shows;
 use crate::sync::Arc;
 
@@ -63,7 +63,7 @@ impl<'t, T> Batch<'t, T> {
     #[inline(always)]
     pub(super) fn take(shared: &'t Arc<Shared<T>>, live: &'t mut Live<T>, most: u32) -> Self {
         let rest = match most > 1 && live.group().waiting() > 0 {
-            true => Self::take_rest(live, most - 1),
+            true => Self::take_rest(shared, live, most - 1),
             false => Vec::new(),
         };
         live.quota -= 1 + rest.len() as u32;
@@ -71,9 +71,17 @@ impl<'t, T> Batch<'t, T> {
     }
 
     #[inline(never)]
-    fn take_rest(live: &Live<T>, most: u32) -> Vec<T> {
+    fn take_rest(shared: &Shared<T>, live: &Live<T>, most: u32) -> Vec<T> {
         let (group, first) = (live.group(), live.taken.as_ref().expect(FIRST));
         let mut mailbox = group.lock();
+        if mailbox.flags & CAPPED != 0 && shared.epoch() != live.epoch {
+            let lane = mailbox.lane.index();
+            drop(mailbox);
+            if !shared.with_state(|state| state.lanes.lane(lane).is_within_cap()) {
+                return Vec::new();
+            }
+            mailbox = group.lock();
+        }
         // With tiers each message must be checked whether it may start.
         if mailbox.flags & TIERED != 0 || !mailbox.may_take() {
             return Vec::new();

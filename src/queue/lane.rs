@@ -77,7 +77,8 @@ impl<T> Lane<T> {
     }
 
     /// Changes how many messages of this lane may be in flight at once; 0 is a pause. A lower
-    /// cap takes nothing back, it leaves a debt.
+    /// cap takes nothing back, it leaves a debt: turns that were claimed before still begin, with
+    /// their first message.
     ///
     /// # Errors
     ///

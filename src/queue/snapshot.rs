@@ -22,7 +22,7 @@ pub struct Counts {
     pub groups: usize,
     /// Turns that could begin now.
     pub eligible: u64,
-    /// Turns that have begun so far.
+    /// Turns that were claimed so far.
     pub turns: u64,
     /// How many deliveries so far were not completed, but given back or dropped, also by a
     /// panic. Their messages are delivered again, except in a poisoned group.

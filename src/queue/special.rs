@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use crate::group::{
-    BACKING_OFF, BARE, BOUNDED, BUMPED, CAPPED, Flags, Guard, Head, Mailbox, PEEKED, POISONED,
-    Phase, STARTED, SUSPENDED, TIERED, Taken, ordinal,
+    BACKING_OFF, BARE, BOUNDED, BUMPED, CAPPED, Flags, Guard, Head, Mailbox, POISONED, Phase,
+    STARTED, SUSPENDED, TIERED, Taken, ordinal,
 };
 
 use crate::ready::Age;
@@ -334,9 +334,6 @@ pub(super) fn end_detached<T>(
         let lane = mailbox.lane.index();
         if mailbox.flags & CAPPED != 0 {
             state.lanes.return_units(lane, 1);
-        }
-        if mailbox.flags & PEEKED != 0 {
-            mailbox.ticket = state.mint(&shared.submissions);
         }
         let counted = mailbox.flags & TIERED != 0;
         let mut flag = 0;

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use crate::error::Closed;
 use crate::group::{
-    BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, POISONED, Phase, STARTED,
-    TIERED, UNPINNED, bound,
+    BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, PEEKED, POISONED, Phase,
+    STARTED, TIERED, UNPINNED, bound,
 };
 use crate::lanes::{Lane, LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
@@ -263,6 +263,8 @@ impl<T> State<T> {
         self.count_head(mailbox);
         if matches!(mailbox.phase, Phase::Idle | Phase::Blocked) {
             self.enqueue(submissions, group, mailbox, age);
+        } else if age == Age::New && mailbox.flags & PEEKED != 0 {
+            mailbox.ticket = self.mint(submissions);
         }
         self.count_closed(group, mailbox);
         let idle = mailbox.phase == Phase::Idle && mailbox.detached() == 0;

@@ -140,7 +140,7 @@ impl<'q, T> Turn<'q, T> {
     /// counts in the quantum.
     ///
     /// A batch ends before a message that has failed, and before a gap where messages were taken
-    /// out.
+    /// out. In a lane that has used a tier other than 0 each batch is one message.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;

@@ -179,7 +179,7 @@ impl Aftermath<'_> {
                 (self.shared.start)(self.shared, n);
             }
         }
-        // The log, the wakers and the drops must not wait for the shutdown.
+        // The wakers and the drops must not wait for the shutdown.
         let _inside = Inside::begin(&**self.shared);
         for ended in todo.into_iter().flat_map(|todo| todo.ended) {
             let Ended {

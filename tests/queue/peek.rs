@@ -117,6 +117,20 @@ fn it_keeps_its_tier() {
     assert_eq!(serve(&queue), ["0", "later", "1"]);
 }
 
+#[test]
+fn a_group_that_is_resumed_during_a_look_becomes_the_youngest() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let [poisoned, other] = [(); 2].map(|()| lane.conversation().unwrap());
+    poisoned.send(1).unwrap();
+    take(&queue).unwrap().give_back();
+    other.send(2).unwrap();
+    let peek = queue.try_peek(poisoned.group_id()).unwrap();
+    assert_eq!(queue.resume(poisoned.group_id()), Ok(true));
+    drop(peek);
+    assert_eq!(serve(&queue), [2, 1]);
+}
+
 /// A group that is poisoned or resumed during a look counts as without it.
 #[test]
 fn it_counts_in_its_tier_like_what_waits() {

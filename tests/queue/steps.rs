@@ -187,6 +187,17 @@ fn batches(turn: &mut Turn<'_, u8>) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn a_batch_takes_nothing_beyond_a_cap_that_was_lowered_meanwhile() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let _stays = group(&lane, TWO, &[1, 2, 3]);
+    let mut turn = queue.try_receive().unwrap();
+    lane.set_cap(0).unwrap();
+    assert_eq!(batches(&mut turn), [[1]]);
+    lane.set_cap(1).unwrap();
+    assert_eq!(batches(&mut turn).concat(), [2, 3]);
+}
+
+#[test]
 fn a_batch_ends_before_a_failed_message_and_before_a_gap() {
     let (queue, lane) = with_lane(Limit::Unlimited);
     let _stays = group(&lane, TWO, &[1, 2, 3, 4]);

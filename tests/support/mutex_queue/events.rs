@@ -117,7 +117,9 @@ impl<T> Model<T> {
     pub(super) fn take_more(&mut self, group: u64, after: u64, most: usize) -> Vec<Taken<T>> {
         let g = self.group(group);
         let (lane, may_take) = (g.lane, g.may_take());
-        if self.lanes[&lane].tiered || !may_take {
+        let cap = self.lanes[&lane].cap;
+        let within = room(cap, self.in_flight_of(lane).saturating_sub(1)) > 0;
+        if self.lanes[&lane].tiered || !may_take || !within {
             return Vec::new();
         }
         let numbers = (after + 1..).take(most);
