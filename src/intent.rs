@@ -100,9 +100,9 @@ pub(crate) enum Place {
 ///   `b` times in a row; then the lock is kept for, and handed over to, the front of the queue. So
 ///   a waiter is overtaken at most `b` times for each grant ahead of it in the queue, and its own.
 ///   [`try_lock`](Self::try_lock) obeys the same rule. A claim that conflicts with no waiter is
-///   always allowed, but may count as an overtaking. A bound of 0 is strict first come, first served; with
-///   [`Bypass::Unbounded`] waiters can starve. Waiting time is not bounded: it depends on how long
-///   modes are held.
+///   always allowed, but may count as an overtaking. A bound of 0 is strict first come, first
+///   served; with [`Bypass::Unbounded`] waiters can starve. Waiting time is not bounded: it depends
+///   on how long modes are held.
 /// - **Progress.** A wait that is dropped or times out leaves no trace, and every waiter that can
 ///   now go on is notified at once. A waiter that was notified or handed its mode, and is then
 ///   neither polled nor dropped, keeps the lock back as a holder would.

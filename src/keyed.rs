@@ -193,9 +193,9 @@ impl<K, T, S> Keyed<K, T, S> {
         &self.lane
     }
 
-    /// How many keys have messages that wait or are in flight, or a turn that lives. Forgets the other groups, except
-    /// those whose limit, level or capacity was changed. While others send and receive, the
-    /// number may be one that was true at no moment.
+    /// How many keys have messages that wait or are in flight, or a turn that lives. Forgets the
+    /// other groups, except those whose limit, level or capacity was changed. While others send and
+    /// receive, the number may be one that was true at no moment.
     ///
     /// Cost: O(keys).
     #[must_use]

@@ -15,8 +15,8 @@ use super::claim::{Claim, Queue};
 pub struct Snapshot {
     /// How many hold each mode, in the order of [`Mode::ALL`].
     pub held: [u64; 6],
-    /// How many times in a row a claim has passed the front of the queue, whether or not it conflicts
-    /// with it.
+    /// How many times in a row a claim has passed the front of the queue, whether or not it
+    /// conflicts with it.
     pub overtakings: u32,
     /// The waiters, in the order in which they are served.
     pub waiters: Vec<Waiter>,

@@ -36,9 +36,9 @@ impl<T> Conversation<T> {
     }
 
     /// Sends a message in a tier: it is received when all messages that had arrived in lower
-    /// tiers of the same lane are done. Endless arrivals in a lower tier block it for ever. Of the turns
-    /// that live when the lane's first message in another tier than 0 is sent, each counts as a
-    /// message of tier 0 until it ends.
+    /// tiers of the same lane are done. Endless arrivals in a lower tier block it for ever. A turn
+    /// that lives when the lane's first message in another tier than 0 is sent counts as a message
+    /// of tier 0 until it ends.
     ///
     /// The first send in a tier other than 0 costs O(groups of the queue); from
     /// then on each step of that lane takes the policy lock.

@@ -117,8 +117,8 @@ impl<'a> Place<'a> {
 /// Submits tasks and waits for them.
 ///
 /// A clone is another handle of the same caller. Dropping the last handle releases the caller: it
-/// takes no more tasks, and those that it has are still done. But with
-/// a cap of 0, which nobody can change then, those that have not begun are cancelled.
+/// takes no more tasks, and those that it has are still done. But with a cap of 0, which nobody can
+/// change then, those that have not begun are cancelled.
 #[derive(Clone)]
 pub struct Caller(pub(super) Arc<Registration>);
 

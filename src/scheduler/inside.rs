@@ -1,6 +1,6 @@
-//! What the calling thread is inside of: schedulers for which it works, or of which it ends a task,
-//! so that it must not wait for their end; and a driver's `at_once`. There are several schedulers if
-//! one runs its workers within a task of another.
+//! What the calling thread is inside of: schedulers for which it works, or of which it ends a task
+//! or tells the log, so that it must not wait for their end; and a driver's `at_once`. There are
+//! several schedulers if one runs its workers within a task of another.
 
 use std::cell::RefCell;
 use std::ptr;

@@ -29,8 +29,8 @@ impl fmt::Display for TaskId {
 /// What a task may return: a `Result`, or `()` if it cannot fail. A type of yours may be one too;
 /// [`into_result`](Self::into_result) runs as part of the task.
 ///
-/// A task that returns another value and cannot fail gives `Ok::<_, Infallible>(value)`. A task that
-/// only panics or only waits names its type: `|| -> Result<u32, String> { todo!() }`.
+/// A task that returns another value and cannot fail gives `Ok::<_, Infallible>(value)`. A task
+/// that only panics or only waits names its type: `|| -> Result<u32, String> { todo!() }`.
 #[diagnostic::on_unimplemented(
     message = "a task cannot return `{Self}`",
     label = "this task returns neither a `Result` nor `()`",

@@ -11,8 +11,8 @@ use crate::wait::drop_quietly;
 /// and is submitted again when there is work. Give the scheduler at most as many workers as the
 /// pool has threads: a worker that waits in the pool's own queue counts as about to start.
 ///
-/// The pool is dropped with the scheduler or by its last worker, even after a shutdown has ended. So
-/// a pool that joins its threads in its drop must not join the thread that drops it.
+/// The pool is dropped with the scheduler or by its last worker, even after a shutdown has ended.
+/// So a pool that joins its threads in its drop must not join the thread that drops it.
 ///
 /// Implemented for closures: a rayon pool is `move |job| { pool.spawn(job); Ok(()) }`.
 pub trait Pool: Send + Sync {

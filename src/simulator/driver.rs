@@ -46,8 +46,8 @@ use super::Work;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Driver {
-    /// A caller, which submits tasks. Keep it: a scheduler's caller is released when it is dropped, a
-    /// simulation's is not.
+    /// A caller, which submits tasks. Keep it: a scheduler's caller is released when it is dropped,
+    /// a simulation's is not.
     type Caller;
 
     /// A group of a caller's tasks.
