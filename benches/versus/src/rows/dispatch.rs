@@ -1,9 +1,10 @@
-//! D1 to D6: ordered dispatch from two senders to two readers.
+//! D1 to D6, F, C1 and C2: ordered dispatch from two senders to two readers, or to more.
 //!
 //! Each processor has one sender and one reader. Senders never wait, so the backlog grows while a
 //! run lasts; a run is over when everything has been served. The readers of the peers poll; ours
 //! sleep when there is nothing.
 
+mod growth;
 mod harness;
 mod latency;
 mod ours;
@@ -18,7 +19,7 @@ use crate::contender::{Cell, Entry, Role, Sample};
 use crate::race::race;
 use crate::work::work;
 
-use harness::{Harness, Log, PAIRS, Shape, Transport};
+use harness::{Harness, Log, READERS, Shape, Transport};
 use ours::{ByKey, Claim, Features, Ours};
 use peers::{DashMailboxes, Mailboxes, Shards, Unordered};
 use strands::{Rayon, Strands, Tokio};
@@ -42,6 +43,7 @@ const IDEAL: &str = "work alone";
 fn shape(conversations: u32) -> Shape {
     Shape {
         conversations,
+        readers: READERS,
         batch: 1,
         many: false,
         hold: 0,
@@ -89,6 +91,7 @@ pub fn cells() -> Vec<Cell> {
         all.push(Cell::new(row, &title, features).unit("message"));
     }
     all.extend(latency::cells());
+    all.extend(growth::cells());
     all
 }
 
@@ -142,7 +145,7 @@ fn contenders(shape: Shape) -> Vec<Entry> {
     };
     let ours = |name, claim| {
         entry(name, Role::Ours, shape, move |_| {
-            Ours::new(count, claim, Features::default())
+            Ours::new(shape, claim, Features::default())
         })
     };
     let mut all = vec![
@@ -158,7 +161,9 @@ fn contenders(shape: Shape) -> Vec<Entry> {
     ];
     if count >= 1_000_000 {
         let claim = Claim::new(16, 32, 16);
-        all.push(entry(BY_KEY, Role::Ours, shape, move |_| ByKey::new(claim)));
+        all.push(entry(BY_KEY, Role::Ours, shape, move |_| {
+            ByKey::new(shape, claim)
+        }));
         all.push(entry(DASH, Role::Peer, shape, |_| DashMailboxes::default()));
     }
     if !shape.submit {
@@ -172,7 +177,7 @@ fn contenders(shape: Shape) -> Vec<Entry> {
     }
     if shape.hold > 0 {
         let alone = move |ops| -> anyhow::Result<Sample> {
-            Ok(race(PAIRS, ops, |_, each| {
+            Ok(race(READERS, ops, |_, each| {
                 move || (0..each).for_each(|_| work(shape.hold))
             }))
         };
@@ -183,7 +188,6 @@ fn contenders(shape: Shape) -> Vec<Entry> {
 
 /// Rows F: the queue compared with itself, with one more feature.
 fn features(shape: Shape) -> Vec<Entry> {
-    let count = shape.conversations;
     let plain = Features::default();
     let detached = Features {
         detached: true,
@@ -194,7 +198,7 @@ fn features(shape: Shape) -> Vec<Entry> {
     // Bumps and give-backs keep each conversation's order, checked by the senders' numbers.
     let ours = |name, claim, features| {
         entry(name, Role::Ours, shape, move |_| {
-            Ours::new(count, claim, features)
+            Ours::new(shape, claim, features)
         })
     };
     vec![

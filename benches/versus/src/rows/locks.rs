@@ -1,4 +1,5 @@
-//! L1 to L6: locks with modes, on one resource and on a root with leaves.
+//! L1 to L6, C3, C4: locks with modes, on one resource and on a root with leaves; and how the cost
+//! grows with threads and leaves.
 //!
 //! A read-write lock has no IX, so it takes S for reading and the other modes for writing. Now and
 //! then a thread checks which threads are inside, and in the untimed check in every turn: checking
@@ -119,13 +120,22 @@ pub fn cells() -> Vec<Cell> {
         let cell = root("L5", title, same(2, x, hold)).target(TABLE, times, MUTEX);
         cells.push(cell.target(HANDLE, times, MUTEX));
     }
+    for threads in [8, 64] {
+        let title = format!("X, {threads} threads, held 1 us");
+        cells.push(root("C3", &title, same(threads, x, 1_000)));
+    }
+    let leaves = |threads, count| Shape {
+        threads,
+        script: Script::Leaves(count),
+        hold: 0,
+    };
+    for (count, name) in [(1_000, "1,000"), (10_000_000, "10 million")] {
+        let title = format!("root IX + leaf X over {name} leaves, two threads");
+        cells.push(Cell::new("C4", title, move || on_leaves(leaves(2, count))));
+    }
     for (threads, title) in [(1, "one thread"), (2, "two threads")] {
         let title = format!("root IX + leaf X over 1M leaves, {title}");
-        let shape = Shape {
-            threads,
-            script: Script::Leaves(LEAVES),
-            hold: 0,
-        };
+        let shape = leaves(threads, LEAVES);
         let cell = Cell::new("L6", title, move || on_leaves(shape)).target(TABLE, 0.75, MANAGER);
         cells.push(cell.target(TABLE, 0.5, MANAGER));
     }
@@ -167,8 +177,11 @@ fn on_root(shape: Shape) -> Vec<Entry> {
 }
 
 fn on_leaves(shape: Shape) -> Vec<Entry> {
+    let Script::Leaves(count) = shape.script else {
+        return Vec::new();
+    };
     vec![
-        entry("dense words", Role::Limit, Word::new(LEAVES), shape),
+        entry("dense words", Role::Limit, Word::new(count), shape),
         entry(TABLE, Role::Ours, Table::new(), shape),
         entry(RENEWED, Role::Ours, Renewed::new(), shape),
         entry(OWNERS, Role::Ours, Owners::new(), shape),
@@ -176,7 +189,7 @@ fn on_leaves(shape: Shape) -> Vec<Entry> {
         entry(
             "DashMap of mutexes, leaf only",
             Role::Peer,
-            Mutexes::new(LEAVES),
+            Mutexes::new(count),
             shape,
         ),
         entry(

@@ -1,4 +1,4 @@
-//! S1, S2, S3: permits.
+//! S1, S2, S3: permits. C5: how the cost grows with threads.
 
 #[cfg(test)]
 mod tests;
@@ -69,6 +69,12 @@ pub fn cells() -> Vec<Cell> {
             OURS,
             1.2,
             PARKING_LOT,
+        ),
+        contended("C5", "8 threads, one permit, held 1 us", shape(8, 1, 1_000)),
+        contended(
+            "C5",
+            "64 threads, one permit, held 1 us",
+            shape(64, 1, 1_000),
         ),
     ]
 }

@@ -1,6 +1,6 @@
-//! E1 to E6: tasks of a scheduler, compared with those of pools.
+//! E1 to E6: tasks of a scheduler, compared with those of pools. C6: with many workers.
 //!
-//! One thread submits, two workers run. Each task counts itself on its worker's own cache line; the
+//! One thread submits, two workers run, or more. Each task counts itself on its worker's own cache line; the
 //! time ends when all have run. A task in a group also checks that it is the next of its group.
 
 mod serial;
@@ -21,6 +21,7 @@ use crate::race::{pin, pooled, wait_until, worker};
 use crate::work::work;
 
 const WORKERS: usize = 2;
+const MOST_WORKERS: usize = 64;
 const MICROSECOND: u64 = 1_000;
 /// The default of a scheduler.
 const CLAIMS: u32 = 32;
@@ -42,12 +43,15 @@ pub fn cells() -> Vec<Cell> {
     let cell =
         |row, title: &str, build: fn() -> Vec<Entry>| Cell::new(row, title, build).unit("task");
     vec![
-        cell("E1", "trivial tasks, detached", || detached(0))
+        cell("E1", "trivial tasks, detached", || detached(0, WORKERS))
             .target(OURS, 1.2, RAYON)
             .target(BATCHED, 0.6, RAYON),
         cell("E2", "outcomes awaited in order", awaited).target(OURS, 0.8, TOKIO),
         cell("E3", "64 serial groups", serial::serial).target(OURS, 1.0, STRANDS),
-        cell("E4", "tasks of 1 us, detached", || detached(MICROSECOND)).target(OURS, 1.05, RAYON),
+        cell("E4", "tasks of 1 us, detached", || {
+            detached(MICROSECOND, WORKERS)
+        })
+        .target(OURS, 1.05, RAYON),
         cell("E5", "futures that await once, detached", futures).target(OURS, 1.3, TOKIO),
         cell(
             "E6",
@@ -56,12 +60,17 @@ pub fn cells() -> Vec<Cell> {
         )
         .target("6 callers", 1.3, ONE)
         .target("64 callers", 1.3, ONE),
+        cell("C6", "trivial tasks, detached, 8 workers", || {
+            detached(0, 8)
+        }),
+        cell("C6", "trivial tasks, detached, 64 workers", || {
+            detached(0, MOST_WORKERS)
+        }),
     ]
 }
 
 /// How many tasks each worker has run.
-#[derive(Default)]
-struct Count([CachePadded<AtomicU64>; WORKERS]);
+struct Count([CachePadded<AtomicU64>; MOST_WORKERS]);
 
 impl Count {
     fn one(&self) {
@@ -77,7 +86,7 @@ impl Count {
 
 /// From the first submission until all have run.
 fn timed(ops: u64, submit: impl FnOnce(&Arc<Count>)) -> Result<Sample> {
-    let count = Arc::new(Count::default());
+    let count = Arc::new(Count(std::array::from_fn(|_| CachePadded::default())));
     let sample = pooled(ops, || {
         let start = Instant::now();
         submit(&count);
@@ -104,30 +113,30 @@ fn fallible(task: impl FnOnce()) -> impl FnOnce() -> Result<(), ()> {
     }
 }
 
-fn rayon() -> rayon::ThreadPool {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(WORKERS);
+fn rayon(workers: usize) -> rayon::ThreadPool {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
     pool.start_handler(pin).build().expect("a pool")
 }
 
-fn tokio() -> tokio::runtime::Runtime {
+fn tokio(workers: usize) -> tokio::runtime::Runtime {
     let next = AtomicU64::new(0);
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(workers)
         .on_thread_start(move || pin(next.fetch_add(1, Ordering::Relaxed) as usize))
         .build()
         .expect("a runtime")
 }
 
-/// With two running workers, each pinned to a processor.
-fn scheduler(claims: u32) -> Scheduler {
-    let builder = Scheduler::builder().workers(WORKERS as u32).claims(claims);
+/// With running workers, each pinned to a processor.
+fn scheduler(workers: usize, claims: u32) -> Scheduler {
+    let builder = Scheduler::builder().workers(workers as u32).claims(claims);
     let scheduler = builder.build().expect("in range");
     let caller = caller(&scheduler, CallerOptions::default());
-    let barrier = Arc::new(Barrier::new(WORKERS));
-    for processor in 0..WORKERS {
+    let barrier = Arc::new(Barrier::new(workers));
+    for number in 0..workers {
         let barrier = Arc::clone(&barrier);
         let meet = move || {
-            pin(processor);
+            pin(number);
             barrier.wait();
         };
         caller.exec(fallible(meet)).expect("open").detach();
@@ -140,10 +149,10 @@ fn caller(scheduler: &Scheduler, options: CallerOptions) -> Caller {
     scheduler.caller("bench", options).expect("open")
 }
 
-fn detached(hold: u64) -> Vec<Entry> {
-    let (rayon, tokio) = (rayon(), tokio());
+fn detached(hold: u64, workers: usize) -> Vec<Entry> {
+    let (rayon, tokio) = (rayon(workers), tokio(workers));
     let ours = |name: &str, claims| {
-        let scheduler = scheduler(claims);
+        let scheduler = scheduler(workers, claims);
         let caller = caller(&scheduler, CallerOptions::default());
         Entry::ours(name, move |ops| {
             // It goes with the last run.
@@ -159,7 +168,7 @@ fn detached(hold: u64) -> Vec<Entry> {
     vec![
         ours(OURS, CLAIMS),
         ours("conversant Scheduler, exact order", 1),
-        batched(hold),
+        batched(hold, workers),
         Entry::peer(RAYON, move |ops| {
             timed(ops, |count| {
                 (0..ops).for_each(|_| rayon.spawn(task(count, hold)));
@@ -176,8 +185,8 @@ fn detached(hold: u64) -> Vec<Entry> {
     ]
 }
 
-fn batched(hold: u64) -> Entry {
-    let scheduler = scheduler(CLAIMS);
+fn batched(hold: u64, workers: usize) -> Entry {
+    let scheduler = scheduler(workers, CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     Entry::ours(BATCHED, move |ops: u64| {
         let ops = ops.next_multiple_of(BATCH);
@@ -192,8 +201,8 @@ fn batched(hold: u64) -> Entry {
 }
 
 fn awaited() -> Vec<Entry> {
-    let (rayon, tokio) = (rayon(), tokio());
-    let scheduler = scheduler(CLAIMS);
+    let (rayon, tokio) = (rayon(WORKERS), tokio(WORKERS));
+    let scheduler = scheduler(WORKERS, CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     vec![
         Entry::ours(OURS, move |ops| {
@@ -266,8 +275,8 @@ async fn yields(task: impl FnOnce()) {
 }
 
 fn futures() -> Vec<Entry> {
-    let tokio = tokio();
-    let scheduler = scheduler(CLAIMS);
+    let tokio = tokio(WORKERS);
+    let scheduler = scheduler(WORKERS, CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     vec![
         Entry::ours(OURS, move |ops| {
@@ -301,7 +310,7 @@ fn callers() -> Vec<Entry> {
 /// The callers have groups without limit, at 256 levels in all.
 fn many_callers(name: &str, count: usize) -> Entry {
     const LEVELS: usize = 256;
-    let scheduler = scheduler(CLAIMS);
+    let scheduler = scheduler(WORKERS, CLAIMS);
     let options = |n: usize| CallerOptions {
         weight: 1 + n as u32 % 4,
         cap: match n % 2 {

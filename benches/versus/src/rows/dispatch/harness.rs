@@ -1,4 +1,4 @@
-//! Two senders, two readers, and a log in which every message must turn up once and in order.
+//! Two senders, some readers, and a log in which every message must turn up once and in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -12,8 +12,10 @@ use crate::contender::{Contender, Sample};
 use crate::race::{pin, race};
 use crate::work::{Random, work};
 
-/// Senders, and as many readers: each processor has one of both.
-pub const PAIRS: usize = 2;
+/// How many threads send.
+pub const SENDERS: usize = 2;
+/// How many read, unless the cell says otherwise: each processor has a sender and a reader.
+pub const READERS: usize = 2;
 
 /// How long a sender that is done sleeps between checks.
 const POLL_INTERVAL: Duration = Duration::from_micros(1_000);
@@ -48,7 +50,7 @@ impl Message {
 pub struct Log {
     /// The last number seen, by conversation and sender.
     last: Vec<AtomicU32>,
-    readers: [CachePadded<Reader>; PAIRS],
+    readers: Vec<CachePadded<Reader>>,
     hold: u64,
     base: Instant,
     /// A reader takes the time if its count has none of these bits: so it has the end of a run to
@@ -66,12 +68,12 @@ struct Reader {
 }
 
 impl Log {
-    pub fn new(conversations: u32, hold: u64) -> Self {
-        let slots = conversations as usize * PAIRS;
+    pub fn new(shape: Shape) -> Self {
+        let slots = shape.conversations as usize * SENDERS;
         Self {
             last: (0..slots).map(|_| AtomicU32::new(0)).collect(),
-            readers: Default::default(),
-            hold,
+            readers: (0..shape.readers).map(|_| CachePadded::default()).collect(),
+            hold: shape.hold,
             base: Instant::now(),
             stamp_mask: AtomicU64::new(0),
         }
@@ -87,7 +89,7 @@ impl Log {
     #[inline]
     pub fn serve(&self, reader: usize, message: Message) {
         let mine = &self.readers[reader];
-        let last = &self.last[message.conversation as usize * PAIRS + message.sender as usize];
+        let last = &self.last[message.conversation as usize * SENDERS + message.sender as usize];
         if last.load(Relaxed) >= message.seq {
             add(&mine.backwards, 1);
         }
@@ -134,6 +136,8 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub conversations: u32,
+    /// How many threads read.
+    pub readers: usize,
     /// How many messages go to one conversation by one call.
     pub batch: usize,
     /// Instead, each message of a batch goes to a conversation drawn for it.
@@ -160,7 +164,7 @@ pub struct Harness<W> {
 
 impl<W: Transport> Harness<W> {
     pub fn new(shape: Shape, transport: impl FnOnce(&Arc<Log>) -> W) -> Self {
-        let log = Arc::new(Log::new(shape.conversations, shape.hold));
+        let log = Arc::new(Log::new(shape));
         Self {
             transport: transport(&log),
             log,
@@ -179,7 +183,7 @@ impl<W: Transport> Harness<W> {
 
     /// Sends `count` messages, to conversations drawn at random.
     fn submit(&self, sender: usize, count: u32) {
-        let mut random = Random::new(u64::from(self.sent) * PAIRS as u64 + sender as u64);
+        let mut random = Random::new(u64::from(self.sent) * SENDERS as u64 + sender as u64);
         let mut batch = Vec::with_capacity(self.shape.batch);
         let mut seq = self.sent;
         while seq < self.sent + count {
@@ -232,16 +236,17 @@ impl<W: Transport> Harness<W> {
             let stamp_mask = if count < 4_096 { 0 } else { 15 };
             self.log.stamp_mask.store(stamp_mask, Relaxed);
             let start = AtomicU64::new(u64::MAX);
-            let threads = 2 * PAIRS;
+            let threads = SENDERS + self.shape.readers;
             let mut sample = race(threads, threads as u64, |number, _| {
                 let start = &start;
-                move || match number.checked_sub(PAIRS) {
+                move || match number.checked_sub(SENDERS) {
                     Some(reader) => self.transport.read(reader, &self.log),
                     None => {
                         start.fetch_min(self.log.now(), Relaxed);
                         self.submit(number, count);
                         self.wait_served(goal);
-                        self.transport.stop(number);
+                        let mine = (number..self.shape.readers).step_by(SENDERS);
+                        mine.for_each(|reader| self.transport.stop(reader));
                     }
                 }
             });
@@ -251,18 +256,18 @@ impl<W: Transport> Harness<W> {
             sample.took = Duration::from_nanos(took.max(1));
             return sample;
         }
-        let sample = race(PAIRS, PAIRS as u64, |sender, _| {
+        let sample = race(SENDERS, SENDERS as u64, |sender, _| {
             move || self.submit(sender, count)
         });
         thread::scope(|scope| {
-            for reader in 0..PAIRS {
+            for reader in 0..self.shape.readers {
                 scope.spawn(move || {
                     pin(reader);
                     self.transport.read(reader, &self.log);
                 });
             }
             self.wait_served(goal);
-            (0..PAIRS).for_each(|reader| self.transport.stop(reader));
+            (0..self.shape.readers).for_each(|reader| self.transport.stop(reader));
         });
         sample
     }
@@ -270,14 +275,14 @@ impl<W: Transport> Harness<W> {
 
 impl<W: Transport> Contender for Harness<W> {
     fn run(&mut self, ops: u64) -> Result<Sample> {
-        let each = ops.div_ceil(PAIRS as u64);
+        let each = ops.div_ceil(SENDERS as u64);
         let count = u32::try_from(each.next_multiple_of(self.shape.batch as u64))?;
         let last = u64::from(self.sent + count);
-        let goal = last * PAIRS as u64;
+        let goal = last * SENDERS as u64;
         let mut sample = self.timed(count, goal);
-        sample.ops = u64::from(count) * PAIRS as u64;
+        sample.ops = u64::from(count) * SENDERS as u64;
         self.sent += count;
-        self.sum = last * (last + 1) / 2 * PAIRS as u64;
+        self.sum = last * (last + 1) / 2 * SENDERS as u64;
         let served = self.log.total(|reader| &reader.count);
         ensure!(served == goal, "{served} of {goal} messages were served");
         let sum = self.log.total(|reader| &reader.sum);

@@ -5,7 +5,7 @@ use conversant::limit::Limit;
 use conversant::queue::{Conversation, Delivery, Lane, Queue, Turn};
 use rustc_hash::FxBuildHasher;
 
-use super::harness::{Log, Message, PAIRS, Transport};
+use super::harness::{Log, Message, Shape, Transport};
 
 /// What the queue must do in addition to the order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,11 +64,11 @@ pub struct Ours {
     features: Features,
     lanes: Vec<Lane<Message>>,
     conversations: Vec<Conversation<Message>>,
-    stops: [Conversation<Message>; PAIRS],
+    stops: Vec<Conversation<Message>>,
 }
 
 impl Ours {
-    pub fn new(conversations: u32, claim: Claim, features: Features) -> Self {
+    pub fn new(shape: Shape, claim: Claim, features: Features) -> Self {
         let mut builder = Queue::builder().quantum(claim.quantum);
         if features.capacity {
             builder = builder.capacity(Limit::AtMost(Limit::MAX));
@@ -89,8 +89,8 @@ impl Ours {
             group.conversation().expect("it is open")
         };
         Self {
-            conversations: (0..conversations).map(conversation).collect(),
-            stops: std::array::from_fn(|at| conversation(at as u32)),
+            conversations: (0..shape.conversations).map(conversation).collect(),
+            stops: (0..shape.readers as u32).map(conversation).collect(),
             queue,
             claim,
             features,
@@ -200,8 +200,12 @@ pub struct ByKey {
 }
 
 impl ByKey {
-    pub fn new(claim: Claim) -> Self {
-        let mut ours = Ours::new(0, claim, Features::default());
+    pub fn new(shape: Shape, claim: Claim) -> Self {
+        let none = Shape {
+            conversations: 0,
+            ..shape
+        };
+        let mut ours = Ours::new(none, claim, Features::default());
         let lane = ours.lanes.pop().expect("one lane");
         let keyed = Keyed::with(lane, Limit::SERIAL, 100, FxBuildHasher);
         let keyed = keyed.expect("it is open").keep_idle(2_000_000);

@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
-use super::harness::{Log, Message, PAIRS, Transport};
+use super::harness::{Log, Message, READERS, Transport};
 use super::ours::key;
 
 /// The most that is taken out of a mailbox at a time.
@@ -60,11 +60,11 @@ fn drain(queue: &SegQueue<Message>, reader: usize, log: &Log) {
 
 /// A queue for each reader: ordered, but a reader with nothing to do helps nobody.
 #[derive(Default)]
-pub struct Shards([SegQueue<Message>; PAIRS]);
+pub struct Shards([SegQueue<Message>; READERS]);
 
 impl Transport for Shards {
     fn send(&self, message: Message) {
-        let shard = (key(message.conversation) >> 32) as usize % PAIRS;
+        let shard = (key(message.conversation) >> 32) as usize % READERS;
         self.0[shard].push(message);
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::harness::{Log, Message, PAIRS, Transport};
+use super::harness::{Log, Message, READERS, Transport};
 use super::peers::{CLAIM, Mailbox, serve};
 use crate::race::{pin, worker};
 
@@ -18,7 +18,7 @@ pub struct Rayon(Arc<rayon::ThreadPool>);
 
 impl Rayon {
     pub fn new() -> Self {
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(PAIRS);
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(READERS);
         let pool = builder.start_handler(pin).build();
         Self(Arc::new(pool.expect("threads")))
     }
@@ -42,8 +42,8 @@ impl Tokio {
         let next = std::sync::atomic::AtomicUsize::new(0);
         let order = std::sync::atomic::Ordering::Relaxed;
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(PAIRS)
-            .on_thread_start(move || pin(next.fetch_add(1, order) % PAIRS))
+            .worker_threads(READERS)
+            .on_thread_start(move || pin(next.fetch_add(1, order) % READERS))
             .build()
             .expect("threads");
         let handle = runtime.handle().clone();

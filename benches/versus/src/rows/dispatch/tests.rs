@@ -10,6 +10,7 @@ use crate::contender::Contender;
 
 const SMALL: Shape = Shape {
     conversations: 8,
+    readers: READERS,
     batch: 4,
     many: false,
     hold: 0,
@@ -91,6 +92,21 @@ fn every_contender_passes_a_short_run() {
                     entry.contender.run(400).expect(&entry.name);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn every_contender_serves_many_readers() {
+    let shape = Shape {
+        readers: 5,
+        batch: 1,
+        submit: false,
+        ..SMALL
+    };
+    for mut entry in growth::crowd(shape) {
+        for _ in 0..3 {
+            entry.contender.run(400).expect(&entry.name);
         }
     }
 }

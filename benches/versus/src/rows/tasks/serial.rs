@@ -41,11 +41,11 @@ impl OrderCheck {
 }
 
 pub(super) fn serial() -> Vec<Entry> {
-    let scheduler = scheduler(CLAIMS);
+    let scheduler = scheduler(WORKERS, CLAIMS);
     let caller = caller(&scheduler, CallerOptions::default());
     let group = |_| caller.group(Limit::SERIAL, 100).expect("in range");
     let groups: Vec<Group> = (0..GROUPS).map(group).collect();
-    let pool = Arc::new(rayon());
+    let pool = Arc::new(rayon(WORKERS));
     let strands: Vec<_> = (0..GROUPS).map(|_| Arc::new(Strand::default())).collect();
     vec![
         Entry::ours(OURS, move |ops| {
