@@ -1,5 +1,5 @@
-//! Locks on a hierarchy of resources: owners, intents, a strict queue per resource, and deadlocks
-//! found when they arise.
+//! Locks on a hierarchy of resources: owners, intents, a queue per resource, and deadlocks found when
+//! they arise.
 //!
 //! The protocol is that of J. Gray, R. Lorie, G. Putzolu and I. Traiger, "Granularity of Locks and
 //! Degrees of Consistency in a Shared Data Base" (1976): an owner locks the ancestors of a resource
@@ -90,6 +90,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
+use crate::limit::Bypass;
 use crate::sync::{self, Apart, AtomicBool, Ordering, UnmodelledArc as Arc, unique};
 use crate::wait::{Guarded, WakeBatch};
 
@@ -188,6 +189,20 @@ impl<K, S> LockTable<K, S> {
         Self {
             shared: sync::Arc::new(shared),
         }
+    }
+
+    /// The same with a bound on overtaking. A new table has `AtMost(0)`: its queues are strict.
+    ///
+    /// Strict queues hand a resource from thread to thread, and each has to be woken first. If more
+    /// threads than processors want one resource for a moment at a time, each pays for a context
+    /// switch. With a bypass the first waiter is woken and retries, and a running thread may be
+    /// quicker. Each waiter is overtaken at most so many times for every grant ahead of it and for
+    /// its own; then it is handed the resource. One that was woken and does not look, such as a task
+    /// that is not polled, keeps those behind it waiting until then.
+    #[must_use]
+    pub fn with_bypass(self, bypass: Bypass) -> Self {
+        self.shared.wait_table.lock().bypass = bypass;
+        self
     }
 
     /// Makes an owner. Of the owners in a deadlock, one with the lowest priority gives up.

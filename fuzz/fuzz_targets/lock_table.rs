@@ -5,6 +5,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
+use conversant::limit::Bypass;
 use conversant::lock_table::{
     Deadlock, LockError, LockTable, Owner, OwnerId, Priority, ReleaseError, Resource, Savepoint,
 };
@@ -17,6 +18,8 @@ use libfuzzer_sys::fuzz_target;
 mod names;
 #[path = "../../src/lock_table/tests/oracle.rs"]
 mod oracle;
+#[path = "../../src/lock_table/tests/person.rs"]
+mod person;
 #[path = "../../src/lock_table/tests/steps.rs"]
 mod steps;
 #[path = "../../src/lock_table/tests/world.rs"]
@@ -29,6 +32,7 @@ use world::{OWNERS, World, resources};
 #[derive(Arbitrary, Debug)]
 struct Script {
     priorities: [bool; OWNERS],
+    bypass: u8,
     ops: Vec<(u8, Act)>,
 }
 
@@ -81,7 +85,10 @@ fn step((who, op): (u8, Act)) -> Step {
 }
 
 fuzz_target!(|script: Script| {
-    let mut world = World::new(script.priorities.map(i32::from));
+    let mut world = World::new(
+        script.priorities.map(i32::from),
+        u32::from(script.bypass % 4),
+    );
     for op in script.ops.into_iter().take(200) {
         world.step(&step(op));
     }

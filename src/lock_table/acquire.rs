@@ -31,7 +31,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Requests wait in a queue per resource, strictly first come, first served: a request waits if
     /// it conflicts with what others hold or with a request ahead. Only an owner that already holds
     /// the resource goes ahead, just before the first request that waits for what it holds. So a
-    /// request waits for holders and those ahead; later ones do not overtake it without end.
+    /// request waits for holders and those ahead; later ones do not overtake it without end, nor at
+    /// all unless the table has a [bypass](super::LockTable::with_bypass).
     ///
     /// A request takes its position when it joins the queue: at the first poll. A thread that
     /// blocks without a deadline first spins for about two microseconds, as long as nobody waits
@@ -179,7 +180,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         let (path, gone) = (&mut owner.path, &mut owner.holds.gone);
         let mut queued = None;
         let mut advance = |waits: &mut WaitTable<K>, wakes: &mut WakeBatch| {
-            match waits.look(id, waker) {
+            match waits.look(id, waker, wakes) {
                 Some(Poll::Pending) => return None,
                 Some(Poll::Ready(Ok(()))) => path.granted(),
                 Some(Poll::Ready(ended)) => return Some(ended),

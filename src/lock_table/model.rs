@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::{LockError, LockTable, Owner, Resource};
+use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::sync::{Arc, AtomicUsize, Ordering, explore, spawn};
 use crate::wait::{Op, Wait};
@@ -68,23 +69,52 @@ fn add(sum: &AtomicUsize) {
 #[test]
 fn excludes_and_publishes() {
     explore("table_excludes_and_publishes", Some(3), || {
-        let table = Table::default();
-        let sum = Arc::new(AtomicUsize::new(0));
-        let run = |table: &Table, sum: &AtomicUsize| {
-            let mut owner = table.owner(0);
-            owner.lock(&A, Mode::X).wait().unwrap();
-            add(sum);
-            owner.release(&A).unwrap();
-        };
-        let others = [(), ()].map(|()| {
-            let (table, sum) = (table.clone(), sum.clone());
-            spawn(move || run(&table, &sum))
-        });
-        run(&table, &sum);
-        for other in others {
-            other.join().unwrap();
-        }
-        assert_eq!(sum.load(Ordering::Relaxed), 3);
+        each_adds_one(Table::default());
+    });
+}
+
+/// The same where a waiter is told to retry, may come too late, and is then handed the lock.
+#[test]
+fn overtaking_loses_nobody() {
+    explore("table_overtaking_loses_nobody", Some(3), || {
+        each_adds_one(Table::default().with_bypass(Bypass::AtMost(1)));
+    });
+}
+
+fn each_adds_one(table: Table) {
+    let sum = Arc::new(AtomicUsize::new(0));
+    let run = |table: &Table, sum: &AtomicUsize| {
+        let mut owner = table.owner(0);
+        owner.lock(&A, Mode::X).wait().unwrap();
+        add(sum);
+        owner.release(&A).unwrap();
+    };
+    let others = [(), ()].map(|()| {
+        let (table, sum) = (table.clone(), sum.clone());
+        spawn(move || run(&table, &sum))
+    });
+    run(&table, &sum);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(sum.load(Ordering::Relaxed), 3);
+    is_idle(&table);
+}
+
+/// One that was told to retry times out while another asks.
+#[test]
+fn one_that_is_to_retry_gives_up() {
+    explore("table_one_that_is_to_retry_gives_up", Some(3), || {
+        let table = Table::default().with_bypass(Bypass::AtMost(1));
+        let first = held(&table, A);
+        let mut fickle = table.owner(0);
+        let mut wait = fickle.lock(&A, Mode::X);
+        assert!(poll(&mut wait).is_pending());
+        let steady = table.clone();
+        let steady = spawn(move || steady.owner(0).lock(&A, Mode::X).wait().unwrap());
+        drop(first);
+        drop(wait);
+        steady.join().unwrap();
         is_idle(&table);
     });
 }

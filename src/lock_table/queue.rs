@@ -11,7 +11,8 @@
 //!    mode the first is granted first, whatever their owners hold: if the mode is compatible with
 //!    itself, no owner's own mode is in the way; if it is not, no request goes past the first.
 //! 3. A request is for more than its owner holds. Once scanned, each conflicts with another owner's
-//!    grant, or with a request ahead of it.
+//!    grant, or with a request ahead of it; or nobody holds the resource, and the first is to
+//!    retry.
 //!
 //! Cost: O(log n) to enqueue, to leave and to find the next; O(n log n) to give new positions to
 //! all. Each request then has room for 2^17 ahead of it, and most of those for 2^9.
@@ -23,6 +24,7 @@ use std::ops::Range;
 use super::entries::NodeId;
 use super::holders::Holders;
 use super::owners::OwnerKey;
+use crate::limit::Bypass;
 use crate::modes::{Mode, modes_in};
 use crate::sync::UnmodelledArc as Arc;
 
@@ -117,6 +119,12 @@ impl Queue {
         })
     }
 
+    /// The position of the first request.
+    fn front(&self) -> Option<Position> {
+        let first = |of: &BTreeMap<Position, OwnerKey>| Some(*of.first_key_value()?.0);
+        self.by_mode.iter().filter_map(first).min()
+    }
+
     /// All requests, in order.
     pub(super) fn in_order(&self) -> Vec<Request> {
         let place =
@@ -173,6 +181,8 @@ pub(super) struct Node<K> {
     pub(super) id: NodeId,
     pub(super) holders: Holders,
     pub(super) queue: Queue,
+    /// How many requests have overtaken others here since the front was last granted its own.
+    overtaken: u32,
 }
 
 /// Why a request waits for another owner.
@@ -201,14 +211,29 @@ impl<K> Node<K> {
             id,
             holders,
             queue: Queue::default(),
+            overtaken: 0,
         }
     }
 
-    /// Whether a request would be granted if it were made now: it conflicts neither with what
-    /// others hold nor with what would be ahead of it.
-    pub(super) fn grantable(&self, request: Request) -> bool {
+    /// Whether a new request is granted: it does not conflict with what others hold; and with no
+    /// request that would be ahead of it, unless it may overtake these. Counts that.
+    pub(super) fn admits(&mut self, request: Request, bypass: Bypass) -> bool {
         let held = self.holders.held(request.owner);
-        self.fits(request) && self.queue.lets_pass(request.mode, held)
+        let (fits, passes) = (self.fits(request), self.queue.lets_pass(request.mode, held));
+        let overtakes = fits && !passes && !bypass.spent(self.overtaken);
+        if overtakes {
+            self.overtaken = self.overtaken.saturating_add(1);
+        }
+        fits && (passes || overtakes)
+    }
+
+    /// The owner of the first request, if it is to retry and not to be granted it: nobody holds the
+    /// resource, and others may overtake.
+    pub(super) fn retries(&self, bypass: Bypass) -> Option<OwnerKey> {
+        if bypass.spent(self.overtaken) || !self.holders.is_empty() {
+            return None;
+        }
+        Some(self.queue.next(|_| true)?.owner)
     }
 
     pub(super) fn enqueue(&mut self, request: Request) {
@@ -220,6 +245,9 @@ impl<K> Node<K> {
     /// owner and what the owner held before.
     pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
         let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
+        if self.queue.position(owner) == self.queue.front() {
+            self.overtaken = 0;
+        }
         self.queue.remove(owner);
         Some((owner, self.holders.set(owner, Some(mode))))
     }

@@ -10,8 +10,10 @@ mod hierarchy;
 mod many;
 mod names;
 mod oracle;
+mod overtaking;
 mod owners;
 mod parents;
+mod person;
 mod plain;
 mod queue;
 mod random;
@@ -30,6 +32,7 @@ use super::{
     Deadlock, Lock, LockError, LockTable, Owner, OwnerId, Priority, ReleaseError, Resource,
     Savepoint,
 };
+use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::wait::{Op, Wait};
 

@@ -38,8 +38,8 @@ pub struct Counts {
     pub contended: usize,
     /// Owners.
     pub owners: usize,
-    /// Owners that wait; notified are those whose wait was granted or has failed, and that have not
-    /// looked yet.
+    /// Owners that wait; notified are those whose wait was granted or has failed, or that are to
+    /// retry, and that have not looked yet.
     pub locks: WaitCounts,
     /// Deadlocks so far.
     pub deadlocks: u64,
@@ -70,7 +70,8 @@ pub struct WaiterView {
     /// The mode that it holds already.
     pub holds: Option<Mode>,
     /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. If these are
-    /// more than eight, eight are listed: some holders, then the first in the queue.
+    /// more than eight, eight are listed: some holders, then the first in the queue. If there are
+    /// none, it was notified: see [`LockTable::with_bypass`](super::LockTable::with_bypass).
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
     /// How many grants and requests are in its way.
     pub blockers: usize,

@@ -7,13 +7,16 @@
 //! Protocol: an operation that may have to wait asks for node after node, from root to leaf, with
 //! their shards locked. What it takes is entered in `done`, with what was held before. If it fails
 //! or gives up, `abort` puts everything back. A change that may let another request be granted
-//! marks its node as dirty; `grant_dirty` scans dirty nodes before the lock is released.
+//! marks its node as dirty; `grant_dirty` scans dirty nodes before the lock is released. Where others
+//! may overtake and nobody holds the resource, it grants nothing: it notifies the first waiter, which
+//! is granted its request when it looks, or waits again if another was quicker.
 //! `grant_dirty`, `abort` and `fail` lock shards: the caller must have none locked.
 //!
 //! Invariants:
 //! 1. While the lock is free, a node has waiters, and its entry in the index is busy with it.
 //! 2. An owner waits at one node at most: that whose queue has its request, until its outcome.
-//! 3. After `grant_dirty` no node is dirty, and no request could be granted that is not.
+//! 3. After `grant_dirty` no node is dirty, and no request could be granted that is not, except where
+//!    the first is notified. A wait without an outcome has a waker, unless its owner is notified.
 //! 4. So all that a wait depends on is in here: the waiters, the holders in their way, and the
 //!    requests ahead of them.
 //! 5. Of the user's code only `Eq` runs in here, in the index. Names and wakers that are no longer
@@ -29,6 +32,7 @@ use super::name::{Gone, Name};
 use super::owners::{OwnerKey, Priority};
 use super::queue::{Node, Request};
 use super::shards::{Locked, Shards};
+use crate::limit::Bypass;
 use crate::modes::Mode;
 use crate::slab::{Key, Slab};
 use crate::sync::{Arc, UnmodelledArc};
@@ -41,7 +45,9 @@ pub(super) struct WaitTable<K> {
     shards: Arc<Shards<K>>,
     pub(super) owners: BTreeMap<OwnerKey, OwnerState<K>>,
     dirty: Vec<Key>,
-    /// The owners that wait, and those whose wait has an outcome.
+    /// How often requests may overtake those that wait.
+    pub(super) bypass: Bypass,
+    /// The owners that wait; and those that were woken and have not looked since.
     pub(super) waits: WaitCounts,
     /// Deadlocks so far.
     pub(super) found: u64,
@@ -102,6 +108,7 @@ impl<K> WaitTable<K> {
             shards,
             owners: BTreeMap::new(),
             dirty: Vec::new(),
+            bypass: Bypass::AtMost(0),
             waits: WaitCounts::default(),
             found: 0,
             reports: VecDeque::new(),
@@ -135,7 +142,7 @@ impl<K> WaitTable<K> {
             None => return false,
             Some(node) => {
                 let node = self.nodes.get_mut(node).expect("the node of an entry");
-                if !node.grantable(Request { owner, mode }) {
+                if !node.admits(Request { owner, mode }, self.bypass) {
                     return false;
                 }
                 &mut node.holders
@@ -176,18 +183,30 @@ impl<K> WaitTable<K> {
         });
     }
 
-    /// Returns how the wait has ended, and removes it. If the wait goes on, exchanges its waker for
-    /// this one, if there is one. None if it has not begun.
+    /// Returns how the wait has ended, and removes it. An owner that was notified retries first. If
+    /// the wait goes on, exchanges its waker for this one, if there is one. None if it has not begun.
     pub(super) fn look(
         &mut self,
         owner: OwnerKey,
         waker: &mut Option<Waker>,
+        wakes: &mut WakeBatch,
     ) -> Option<Poll<Result<(), LockError<K>>>> {
+        let wait = self.owner_mut(owner).wait.as_ref()?;
+        let (node, notified) = (wait.node, wait.outcome.is_none() && wait.waker.is_none());
+        if notified {
+            self.dirty.push(node);
+            self.grant(wakes, true);
+        }
         let state = self.owner_mut(owner);
         let wait = state.wait.as_mut()?;
         let Some(outcome) = wait.outcome.take() else {
             if waker.is_some() {
                 std::mem::swap(&mut wait.waker, waker);
+                if notified {
+                    // In vain.
+                    self.waits.notified -= 1;
+                    self.waits.waiting += 1;
+                }
             }
             return Some(Poll::Pending);
         };
@@ -202,14 +221,15 @@ impl<K> WaitTable<K> {
             return;
         };
         if let Some(wait) = state.wait {
+            match wait.waker {
+                Some(_) => self.waits.waiting -= 1,
+                None => self.waits.notified -= 1,
+            }
             self.deferred
                 .wakers
                 .extend(wait.waker.map(ClonedWaker::from));
             if wait.outcome.is_none() {
-                self.waits.waiting -= 1;
                 self.leave_queue(owner, wait.node);
-            } else {
-                self.waits.notified -= 1;
             }
         }
         self.put_back(owner, state.done);
@@ -225,11 +245,8 @@ impl<K> WaitTable<K> {
             return;
         };
         wait.outcome = Some(Err(why));
-        if let Some(waker) = wait.waker.take() {
-            wakes.push(waker);
-        }
         let (node, done) = (wait.node, std::mem::take(&mut state.done));
-        self.count_notified();
+        self.wake(owner, wakes);
         self.leave_queue(owner, node);
         self.put_back(owner, done);
     }
@@ -250,10 +267,21 @@ impl<K> WaitTable<K> {
     /// Grants all that can be granted. False if the batch is full: there may be more to do when
     /// that has been fired.
     pub(super) fn grant_dirty(&mut self, wakes: &mut WakeBatch) -> bool {
+        self.grant(wakes, false)
+    }
+
+    /// As `grant_dirty`. With `retries`, a request of the last dirty node retries.
+    fn grant(&mut self, wakes: &mut WakeBatch, mut retries: bool) -> bool {
         while let Some(&node) = self.dirty.last() {
             while let Some(found) = self.nodes.get_mut(node) {
                 if wakes.is_full() {
                     return false;
+                }
+                if !std::mem::take(&mut retries)
+                    && let Some(owner) = found.retries(self.bypass)
+                {
+                    self.wake(owner, wakes);
+                    break;
                 }
                 let Some((owner, before)) = found.grant_next() else {
                     break;
@@ -262,10 +290,7 @@ impl<K> WaitTable<K> {
                 self.record(owner, id, before);
                 let wait = self.owner_mut(owner).wait.as_mut().expect("it is queued");
                 wait.outcome = Some(Ok(()));
-                if let Some(waker) = wait.waker.take() {
-                    wakes.push(waker);
-                }
-                self.count_notified();
+                self.wake(owner, wakes);
             }
             self.dirty.pop();
             self.retire(node);
@@ -279,10 +304,14 @@ impl<K> WaitTable<K> {
             .expect("an owner that has begun")
     }
 
-    /// Counts a wait that has its outcome; its owner has not looked yet.
-    fn count_notified(&mut self) {
-        self.waits.waiting -= 1;
-        self.waits.notified += 1;
+    /// Wakes an owner that waits, unless it was woken and has not looked since.
+    fn wake(&mut self, owner: OwnerKey, wakes: &mut WakeBatch) {
+        let wait = self.owner_mut(owner).wait.as_mut();
+        if let Some(waker) = wait.and_then(|wait| wait.waker.take()) {
+            wakes.push(waker);
+            self.waits.waiting -= 1;
+            self.waits.notified += 1;
+        }
     }
 
     fn leave_queue(&mut self, owner: OwnerKey, node: Key) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use conversant::limit::Bypass;
 use conversant::lock_table::{LockError, LockTable, Owner, Resource};
 use conversant::modes::Mode;
 
@@ -116,13 +117,21 @@ fn session(owner: &mut Owner<Name>, random: &mut Random, inside: &Inside, tally:
 
 #[test]
 fn deadlock_storm() {
+    storm(LockTable::new());
+}
+
+#[test]
+fn deadlock_storm_with_overtaking() {
+    storm(LockTable::new().with_bypass(Bypass::AtMost(64)));
+}
+
+fn storm(locks: LockTable<Name>) {
     const OWNERS: u64 = 32;
     let total: u64 = if cfg!(debug_assertions) {
         30_000
     } else {
         1_000_000
     };
-    let locks = LockTable::new();
     let inside: Inside = (0..NAMES).map(|_| AtomicI64::new(0)).collect();
     let tally = Tally::default();
     let begun = Instant::now();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::person::{Person, State};
 use super::{Mode, Path, ReleaseError};
 
 pub(super) type Who = usize;
@@ -11,118 +12,26 @@ pub(super) type Who = usize;
 pub(super) struct Oracle {
     pub(super) nodes: BTreeMap<Path, Node>,
     pub(super) owners: Vec<Person>,
+    /// How often requests may overtake those that wait.
+    pub(super) bypass: u32,
     /// The order in which resources of one depth are taken.
     pub(super) hashes: BTreeMap<Path, u64>,
 }
 
-#[derive(Clone, Default, PartialEq, Debug)]
+#[derive(Clone, Default)]
 pub(super) struct Node {
     pub(super) held: BTreeMap<Who, Mode>,
     pub(super) queue: Vec<(Who, Mode)>,
+    /// How many have overtaken since the first of the queue was last granted its request.
+    overtaken: u32,
+    notified: Option<Who>,
 }
 
-#[derive(Clone, Default)]
-pub(super) struct Person {
-    pub(super) priority: i32,
-    pub(super) retries: usize,
-    /// The number of its last renewal, among those of all owners.
-    pub(super) renewed: usize,
-    /// What was granted by name.
-    pub(super) own: BTreeMap<Path, Own>,
-    pub(super) saved: Vec<BTreeMap<Path, Own>>,
-    /// What is still to be taken, and the state to go back to.
-    pub(super) todo: Vec<(Path, Mode)>,
-    pub(super) asked: Vec<(Path, Mode)>,
-    pub(super) before: BTreeMap<Path, Mode>,
-    pub(super) state: State,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Own {
-    pub(super) mode: Mode,
-    pub(super) count: u64,
-    pub(super) cover: Option<Path>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum State {
-    #[default]
-    Idle,
-    Waits,
-    /// Its request was granted, and its task has not run since.
-    Granted,
-    Victim,
-}
-
-fn ancestors(path: &Path) -> Vec<Path> {
-    (1..path.0.len())
-        .map(|n| Path(path.0[..n].to_vec()))
-        .collect()
-}
-
-impl Person {
-    /// What the table must hold for these: it follows from all that are real.
-    fn needed(own: &BTreeMap<Path, Own>) -> BTreeMap<Path, Mode> {
-        let mut needed: BTreeMap<Path, Mode> = BTreeMap::new();
-        let mut add = |path: Path, mode: Mode| {
-            let had = needed.get(&path).copied();
-            needed.insert(path, had.map_or(mode, |had| had.join(mode)));
-        };
-        for (path, own) in own.iter().filter(|(_, own)| own.cover.is_none()) {
-            add(path.clone(), own.mode);
-            for above in ancestors(path) {
-                add(above, own.mode.parent_needs());
-            }
-        }
-        needed
-    }
-
-    /// The state after these are granted.
-    fn with(&self, asked: &[(Path, Mode)]) -> BTreeMap<Path, Own> {
-        let mut own = self.own.clone();
-        // Several requests for one resource are one for their join.
-        let mut joined: BTreeMap<&Path, (Mode, u64)> = BTreeMap::new();
-        for (path, mode) in asked {
-            let (had, times) = joined.get(path).copied().unwrap_or((*mode, 0));
-            joined.insert(path, (had.join(*mode), times + 1));
-        }
-        // Whether it is covered depends on what was held before the request.
-        for (path, (mode, times)) in joined {
-            let real = Self::needed(&self.own).contains_key(path);
-            let had = own.get(path).cloned();
-            let joined = had.as_ref().map_or(mode, |had| had.mode.join(mode));
-            let covers = |above: &Path| {
-                let above = self.own.get(above);
-                above.is_some_and(|above| above.mode.covers_below(joined))
-            };
-            let cover = match had.as_ref().map(|had| had.cover.clone()) {
-                _ if real => None,
-                Some(Some(cover)) => Some(cover).filter(covers),
-                Some(None) => None,
-                None => ancestors(path).into_iter().find(covers),
-            };
-            let count = had.map_or(0, |had| had.count) + times;
-            let mode = joined;
-            own.insert(path.clone(), Own { mode, count, cover });
-        }
-        // What is needed as an ancestor of something real is itself real.
-        let real = Self::needed(&own);
-        for (path, own) in &mut own {
-            if real.contains_key(path) {
-                own.cover = None;
-            }
-        }
-        own
-    }
-
-    fn covers_something(&self, path: &Path, with: Option<Mode>) -> bool {
-        let below = self
-            .own
-            .values()
-            .filter(|own| own.cover.as_ref() == Some(path));
-        below
-            .into_iter()
-            .any(|own| !with.is_some_and(|with| with.covers_below(own.mode)))
+impl Node {
+    /// Whether nobody else holds a mode that conflicts.
+    fn fits(&self, who: Who, mode: Mode) -> bool {
+        let mut others = self.held.iter().filter(|(other, _)| **other != who);
+        others.all(|(_, held)| held.compatible(mode))
     }
 }
 
@@ -151,16 +60,34 @@ impl Oracle {
             let held = node.held.get(&who).copied();
             let ahead = held.and_then(|h| node.queue.iter().position(|(_, m)| !m.compatible(h)));
             let place = ahead.unwrap_or(node.queue.len());
-            node.queue.insert(place, (who, mode));
-            self.owners[who].state = State::Waits;
-            if !self.scan(&path).contains(&who) {
+            let fits = node.fits(who, mode);
+            let passes = node.queue[..place].iter().all(|(_, m)| m.compatible(mode));
+            let overtakes = fits && !passes && node.overtaken < self.bypass;
+            if !(fits && (passes || overtakes)) {
+                node.queue.insert(place, (who, mode));
+                self.owners[who].state = State::Waits;
                 return;
             }
-            self.owners[who].state = State::Idle;
+            node.overtaken += u32::from(overtakes);
+            node.held.insert(who, mode);
         }
         let asked = std::mem::take(&mut self.owners[who].asked);
         let own = self.owners[who].with(&asked);
         self.owners[who].own = own;
+    }
+
+    /// One that was notified looks. Returns whether its request is granted.
+    pub(super) fn retry(&mut self, who: Who) -> bool {
+        let is_there = |node: &Node| node.notified == Some(who);
+        let found = self.nodes.iter().find(|(_, node)| is_there(node));
+        let path = found.map(|(path, _)| path.clone()).expect("it waits there");
+        self.grant(&path);
+        if self.owners[who].state == State::Granted {
+            return true;
+        }
+        self.owners[who].state = State::Waits;
+        self.nodes.entry(path).or_default().notified = None;
+        false
     }
 
     /// Takes the first of these that can be had now.
@@ -168,24 +95,52 @@ impl Oracle {
         list.iter().position(|asked| {
             let before = self.clone();
             self.ask(who, std::slice::from_ref(asked));
-            let found = self.owners[who].state == State::Idle;
-            if !found {
-                *self = before;
+            if self.owners[who].state == State::Idle {
+                return true;
             }
-            found
+            // Where it is in the way of a holder, and nobody waits, nothing is taken at all.
+            let todo = before.todo_of(who, asked);
+            let is_held = |(path, mode): &(Path, Mode)| {
+                let node = before.nodes.get(path);
+                node.is_some_and(|node| node.queue.is_empty() && !node.fits(who, *mode))
+            };
+            match todo.iter().any(is_held) {
+                true => *self = before,
+                // It does not join a queue, so it leaves none.
+                false => self.back_out(who, State::Idle, None),
+            }
+            false
         })
+    }
+
+    /// What a request for this has to take.
+    fn todo_of(&self, who: Who, asked: &(Path, Mode)) -> Vec<(Path, Mode)> {
+        let person = &self.owners[who];
+        let before = Person::needed(&person.own);
+        let after = Person::needed(&person.with(std::slice::from_ref(asked)));
+        let raised = after.into_iter();
+        raised
+            .filter(|(path, mode)| before.get(path) != Some(mode))
+            .collect()
     }
 
     /// Gives up, or is made to give up: everything is as it was before the request.
     pub(super) fn abort(&mut self, who: Who, state: State) {
+        let waits = |node: &Node| node.queue.iter().any(|(other, _)| *other == who);
+        let left = self.nodes.iter().find(|(_, node)| waits(node));
+        self.back_out(who, state, left.map(|(path, _)| path.clone()));
+    }
+
+    fn back_out(&mut self, who: Who, state: State, left: Option<Path>) {
         for node in self.nodes.values_mut() {
             node.queue.retain(|(other, _)| *other != who);
+            node.notified.take_if(|notified| *notified == who);
         }
         let before = self.owners[who].before.clone();
         self.owners[who].todo.clear();
         self.owners[who].asked.clear();
         self.owners[who].state = state;
-        self.hold(who, &before);
+        self.hold(who, &before, left);
     }
 
     pub(super) fn release(&mut self, who: Who, path: &Path) -> Result<(), ReleaseError> {
@@ -310,43 +265,66 @@ impl Oracle {
 
     fn settle(&mut self, who: Who) {
         let needed = Person::needed(&self.owners[who].own);
-        self.hold(who, &needed);
+        self.hold(who, &needed, None);
     }
 
-    /// Sets what the table holds for an owner, then grants what can be granted.
-    fn hold(&mut self, who: Who, modes: &BTreeMap<Path, Mode>) {
+    /// Sets what the table holds for an owner. Then grants what can be granted where that changed,
+    /// and where a request has `left`.
+    fn hold(&mut self, who: Who, modes: &BTreeMap<Path, Mode>, left: Option<Path>) {
+        let mut changed = Vec::from_iter(left);
         for (path, node) in &mut self.nodes {
-            node.held.remove(&who);
-            node.held.extend(modes.get(path).map(|&mode| (who, mode)));
+            let before = node.held.remove(&who);
+            let after = modes.get(path).copied();
+            node.held.extend(after.map(|mode| (who, mode)));
+            if before != after {
+                changed.push(path.clone());
+            }
         }
-        let paths: Vec<Path> = self.nodes.keys().cloned().collect();
-        for path in paths {
+        for path in changed {
             self.scan(&path);
         }
         self.nodes
             .retain(|_, n| !(n.held.is_empty() && n.queue.is_empty()));
     }
 
-    fn scan(&mut self, path: &Path) -> Vec<Who> {
+    /// Grants what can be granted; or notifies the first, if nobody holds it and others may overtake.
+    fn scan(&mut self, path: &Path) {
         let Some(node) = self.nodes.get_mut(path) else {
-            return Vec::new();
+            return;
         };
-        let mut granted = Vec::new();
+        match node.queue.first() {
+            None => (node.overtaken, node.notified) = (0, None),
+            Some(&(first, _)) if node.held.is_empty() && node.overtaken < self.bypass => {
+                if node.notified.is_none() {
+                    node.notified = Some(first);
+                    self.owners[first].state = State::Notified;
+                }
+            }
+            Some(_) => self.grant(path),
+        }
+    }
+
+    fn grant(&mut self, path: &Path) {
+        let Some(node) = self.nodes.get_mut(path) else {
+            return;
+        };
         let mut staying: Vec<(Who, Mode)> = Vec::new();
         for (who, mode) in std::mem::take(&mut node.queue) {
-            let others = node.held.iter().filter(|(other, _)| **other != who);
-            let others = others
-                .map(|(_, m)| *m)
-                .chain(staying.iter().map(|(_, m)| *m));
-            if others.into_iter().all(|other| other.compatible(mode)) {
-                node.held.insert(who, mode);
-                self.owners[who].state = State::Granted;
-                granted.push(who);
-            } else {
+            let passes = staying.iter().all(|(_, m)| m.compatible(mode));
+            if !passes || !node.fits(who, mode) {
                 staying.push((who, mode));
+                continue;
             }
+            if staying.is_empty() {
+                node.overtaken = 0;
+            }
+            node.notified.take_if(|notified| *notified == who);
+            node.held.insert(who, mode);
+            self.owners[who].state = State::Granted;
         }
         node.queue = staying;
-        granted
+        if node.queue.is_empty() {
+            node.overtaken = 0;
+        }
     }
 }

@@ -39,9 +39,10 @@ proptest! {
     #[test]
     fn random_schedules_are_the_oracles(
         priorities in prop::array::uniform4(0..2),
+        bypass in 0..4_u32,
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let mut world = World::new(priorities);
+        let mut world = World::new(priorities, bypass);
         for step in &steps {
             world.step(step);
         }
@@ -59,7 +60,7 @@ fn random_schedules_meet_deadlocks() {
         let steps = prop::collection::vec(step(), 120)
             .new_tree(&mut runner)
             .unwrap();
-        let mut world = World::new([0; OWNERS]);
+        let mut world = World::new([0; OWNERS], 0);
         steps.current().iter().for_each(|step| world.step(step));
         world.wind_up();
         deadlocks += world.deadlocks;

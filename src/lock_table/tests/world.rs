@@ -3,6 +3,7 @@
 //! world uses the table's public interface only, and the fuzzer runs it too.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
@@ -10,9 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use super::oracle::{Node, Oracle, Person, State, Who};
+use super::oracle::{Oracle, Who};
+use super::person::{Person, State};
 use super::steps::{Answer, Mail, Step, live};
-use super::{Count, Deadlock, LockError, LockTable, Owner, OwnerId, Path, Priority, path};
+use super::{Bypass, Count, Deadlock, LockError, LockTable, Owner, OwnerId, Path, Priority, path};
 
 /// The same in every run, so that a schedule can be run again.
 pub(super) type Hashes = BuildHasherDefault<DefaultHasher>;
@@ -46,8 +48,9 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(priorities: [i32; OWNERS]) -> Self {
+    pub(super) fn new(priorities: [i32; OWNERS], bypass: u32) -> Self {
         let locks = LockTable::with_hasher(Hashes::default());
+        let locks = locks.with_bypass(Bypass::AtMost(bypass));
         let owners = priorities.map(|priority| locks.owner(priority));
         let ids = owners.iter().map(Owner::id).collect();
         let handles = owners.iter().map(Owner::priority).collect();
@@ -64,6 +67,7 @@ impl World {
         let oracle = Oracle {
             owners: priorities.map(person).into(),
             hashes: resources().map(hash).map(|(h, p)| (p, h)).into(),
+            bypass,
             ..Oracle::default()
         };
         Self {
@@ -169,11 +173,13 @@ impl World {
     }
 
     fn run(&mut self, who: Who) {
-        match self.oracle.owners[who].state {
+        let state = self.oracle.owners[who].state;
+        match state {
             State::Idle => {}
             // Woken for nothing, or not at all.
             State::Waits => assert_eq!(self.poll(who), None),
-            State::Granted => {
+            State::Notified if !self.oracle.retry(who) => assert_eq!(self.poll(who), None),
+            State::Granted | State::Notified => {
                 self.oracle.resume(who);
                 let answer = self.poll(who);
                 self.answered(who, answer);
@@ -259,12 +265,17 @@ impl World {
         let counts = self.locks.counts();
         assert_eq!(counts.resources, snapshot.resources.len());
         let all = snapshot.resources.iter().map(|view| view.waiters.len());
-        assert_eq!(counts.locks.waiting, all.clone().sum::<usize>());
         assert_eq!(counts.contended, all.filter(|&waiters| waiters > 0).count());
-        let is_told = |person: &&Person| matches!(person.state, State::Granted | State::Victim);
-        let told = self.oracle.owners.iter().filter(is_told).count();
-        assert_eq!(counts.locks.notified, told);
-        let mut nodes = std::collections::BTreeMap::new();
+        let wait = |is: &dyn Fn(State) -> bool| {
+            let owners = self.oracle.owners.iter();
+            owners.filter(|person| is(person.state)).count()
+        };
+        assert_eq!(counts.locks.waiting, wait(&|state| state == State::Waits));
+        assert_eq!(counts.locks.notified, wait(&State::is_told));
+        let all = self.oracle.nodes.iter();
+        let all = all.map(|(path, node)| (path.clone(), (node.held.clone(), node.queue.clone())));
+        let expected: BTreeMap<_, _> = all.collect();
+        let mut nodes = BTreeMap::new();
         for resource in snapshot.resources {
             for waiter in &resource.waiters {
                 let blockers = waiter.blocked_by.iter().map(|blocker| self.who(blocker.0));
@@ -274,31 +285,23 @@ impl World {
                 edges.sort_unstable();
                 assert_eq!((blockers, waiter.blockers), (edges.clone(), edges.len()));
             }
-            let node = Node {
-                held: resource
-                    .holders
-                    .iter()
-                    .map(|&(id, mode)| (self.who(id), mode))
-                    .collect(),
-                queue: resource
-                    .waiters
-                    .iter()
-                    .map(|w| (self.who(w.owner), w.asks))
-                    .collect(),
-            };
-            for (&one, a) in &node.held {
-                let others = node.held.iter().filter(|(other, _)| **other != one);
+            let holders = resource.holders.iter();
+            let held: BTreeMap<_, _> = holders.map(|&(id, mode)| (self.who(id), mode)).collect();
+            let waiters = resource.waiters.iter();
+            let queue: Vec<_> = waiters.map(|w| (self.who(w.owner), w.asks)).collect();
+            for (&one, a) in &held {
+                let others = held.iter().filter(|(other, _)| **other != one);
                 assert!(others.into_iter().all(|(_, b)| a.compatible(*b)));
             }
-            nodes.insert(resource.resource, node);
+            nodes.insert(resource.resource, (held, queue));
         }
-        assert_eq!(nodes, self.oracle.nodes);
+        assert_eq!(nodes, expected);
         for (who, person) in self.oracle.owners.iter().enumerate() {
             let told = self.woken[who].get() > self.seen[who];
             match person.state {
-                State::Granted | State::Victim => assert!(told, "{who} was not told"),
+                state if state.is_told() => assert!(told, "{who} was not told"),
                 State::Waits => assert!(!told, "{who} was told for nothing"),
-                State::Idle => {
+                _ => {
                     for (resource, grants) in &self.mail[who].borrow().held {
                         let own = person.own.get(resource);
                         assert_eq!(own.map_or(0, |own| own.count), *grants);

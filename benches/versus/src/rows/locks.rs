@@ -24,6 +24,7 @@ use crate::race::race;
 use crate::work::{Random, work};
 
 const TABLE: &str = "conversant LockTable, by key";
+const LAX: &str = "conversant LockTable, with a bypass";
 const HANDLE: &str = "conversant IntentLock";
 const STRIPES: &str = "conversant IntentLock, striped";
 const READERS: &str = "conversant IntentLock, striped for readers";
@@ -158,6 +159,9 @@ fn on_root(shape: Shape) -> Vec<Entry> {
         entry(MANAGER, Role::Peer, Naive::default(), shape),
         entry("lockable", Role::Peer, Lockable::default(), shape),
     ];
+    if shape.threads > 2 {
+        all.push(entry(LAX, Role::Ours, Table::with_bypass(), shape));
+    }
     if matches!(shape.script, Script::Same(Mode::S) | Script::Phases) {
         let lock = IntentLock::striped_for_readers(8);
         all.push(entry(READERS, Role::Ours, lock, shape));

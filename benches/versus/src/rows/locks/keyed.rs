@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use conversant::limit::Bypass;
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode;
 use dashmap::DashMap;
@@ -27,6 +28,11 @@ pub struct Table(LockTable<Node, FxBuildHasher>);
 impl Table {
     pub fn new() -> Self {
         Self(LockTable::with_hasher(FxBuildHasher))
+    }
+
+    /// With the usual bound on overtaking.
+    pub fn with_bypass() -> Self {
+        Self(Self::new().0.with_bypass(Bypass::default()))
     }
 }
 
