@@ -211,8 +211,9 @@ impl<K, S> LockTable<K, S> {
         Owner::new(self.shared.clone(), priority)
     }
 
-    /// Closes the table for good: every waiting request and every later one fails with an error.
-    /// What is held stays valid, and can be released and downgraded.
+    /// Closes the table for good: every waiting request and every later one fails with an error, and
+    /// so does one that was granted and whose wait has not been polled since. What was held before
+    /// stays valid, and can be released and downgraded.
     pub fn close(&self) {
         // Relaxed: an owner that begins to wait later takes the lock later, and sees the flag.
         self.shared.closed.store(true, Ordering::Relaxed);

@@ -86,3 +86,17 @@ fn owners_of_several_threads_are_told_apart() {
         assert!(!ids.contains(&locks.owner(0).id()), "no id is given twice");
     }
 }
+
+/// What an owner was granted before a close fails if it has not looked since.
+#[test]
+fn a_close_between_a_grant_and_the_next_poll() {
+    let locks = LockTable::new();
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &path([1]), X);
+    let mut waits = Polled::waits(b.lock(&path([1]), X));
+    a.release_all();
+    assert_eq!((waits.woken(), locks.len()), (1, 1));
+    locks.close();
+    assert_eq!(waits.poll(), Poll::Ready(Err(LockError::Closed)));
+    assert!(locks.is_empty());
+}
