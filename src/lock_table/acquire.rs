@@ -24,9 +24,12 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Waits for `mode` on the resource, and for the intents that it needs on every ancestor.
     ///
-    /// Ancestors are locked first, from the root down. If the mode held on an ancestor or on the
-    /// resource covers the request, it is granted without touching the table: no lock is taken and
-    /// no queue looked at. The grant is recorded all the same, and must be released.
+    /// Ancestors are locked first, from the root down. If the mode held on the resource covers the
+    /// request, it is granted without touching the table: no lock is taken and no queue looked at.
+    /// So it is if the owner holds nothing of the resource and the mode held on an ancestor covers
+    /// the request. The resource then rests on that ancestor, of several on the one nearest to the
+    /// root, until it is released: stronger requests are free as long as that ancestor covers them,
+    /// too. The grant is recorded all the same, and must be released.
     ///
     /// Requests wait in a queue per resource, strictly first come, first served: a request waits if
     /// it conflicts with what others hold or with a request ahead. Only an owner that already holds

@@ -39,9 +39,11 @@ pub enum LockError<K> {
 pub enum ReleaseError {
     /// The owner was not granted this resource, or holds it only as an intent for what is below.
     NotHeld,
-    /// Something below is covered by this mode alone: release that first.
+    /// Something below rests on this mode: release that first. It does so even if the owner has
+    /// since locked another ancestor that covers it, too.
     StillCovers,
-    /// The mode held is not at least as strong as the one asked for.
+    /// The mode granted is not at least as strong as the one asked for; intents for what is below do
+    /// not count.
     NotWeaker,
     /// The savepoint is another owner's.
     Foreign,

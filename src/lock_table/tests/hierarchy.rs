@@ -81,6 +81,29 @@ fn what_an_ancestor_covers_is_free_and_recorded() {
     }
 }
 
+/// It rests on the ancestor that covered it first, whatever the owner locks above that later.
+#[test]
+fn what_an_ancestor_covers_rests_on_that_one() {
+    let locks = LockTable::new();
+    let (root, middle, leaf) = (path([1]), path([1, 2]), path([1, 2, 3]));
+    let mut a = locks.owner(0);
+    take(&mut a, &middle, S);
+    take(&mut a, &leaf, S);
+    take(&mut a, &root, X);
+    assert_eq!(a.release(&middle), Err(ReleaseError::StillCovers));
+    assert_eq!(locks.len(), 2);
+    // More than that one covers is locked in the table, although the root covers it.
+    take(&mut a, &leaf, X);
+    assert_eq!(locks.len(), 3);
+    a.release(&middle).unwrap();
+    // Intents for what is below are not granted.
+    assert_eq!(a.held(&middle), Some(Ix));
+    assert_eq!(a.downgrade(&middle, Is), Err(ReleaseError::NotHeld));
+    take(&mut a, &middle, S);
+    assert_eq!(a.held(&middle), Some(Six));
+    assert_eq!(a.downgrade(&middle, Ix), Err(ReleaseError::NotWeaker));
+}
+
 /// Covered requests look at no queue: no owner that could conflict is there.
 #[test]
 fn covered_requests_pass_waiters() {
