@@ -53,6 +53,19 @@ impl Marks {
         }
     }
 
+    /// An entry with this number is put in front of all. The marks match the entries before that.
+    pub(super) fn put_first(&mut self, number: u64) {
+        if self.left == 0 {
+            // It may have been the number of a group that has left a shared entry.
+            self.numbers[0] = self.first;
+            self.numbers.push_front(number);
+            self.left = STEP;
+        }
+        self.left -= 1;
+        self.numbers[0] = number;
+        self.first = number;
+    }
+
     /// A few entries. The last one whose number is at most `number` is among them; the range is
     /// empty if there is none. `None` if the marks are not up to date.
     pub(super) fn near<G>(

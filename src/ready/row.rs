@@ -17,7 +17,7 @@ pub(super) struct Row<G> {
     pub(super) gaps: usize,
     /// Of the groups that share an entry, all but the first of each entry.
     pub(super) behind: usize,
-    marks: Option<Box<Marks>>,
+    pub(super) marks: Option<Box<Marks>>,
 }
 
 impl<G: ReadyItem> Row<G> {
@@ -72,8 +72,12 @@ impl<G: ReadyItem> Row<G> {
 
     /// Adds an entry in front.
     pub(super) fn push_front(&mut self, entry: Entry<G>) {
+        self.marks.take_if(|_| self.entries.is_empty());
+        if let Some(marks) = &mut self.marks {
+            marks.mend(&self.entries);
+            marks.put_first(entry.ticket);
+        }
         self.entries.push_front(entry);
-        self.marks = None;
     }
 
     #[inline(always)]

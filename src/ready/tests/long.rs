@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::ready::marks::Marks;
 use crate::ready::{Entry, Position, ReadyItem, Row};
 
 /// The first ticket, and how many groups share the entry.
@@ -88,8 +89,13 @@ impl Pair {
     fn put_back(&mut self) {
         if let Some(ticket) = self.first_gone.take() {
             let run = Run(ticket, 1);
+            let had_marks = self.row.marks.is_some() && !self.list.is_empty();
             self.row.push_front(Entry::new(ticket, 100, run));
             self.list.push_front(run);
+            // They would cost a walk over the whole row to make again.
+            let near = |marks: &Marks| marks.near(&self.row.entries, ticket);
+            let near = self.row.marks.as_deref().and_then(near);
+            assert_eq!(near.is_some_and(|near| near.contains(&0)), had_marks);
         }
     }
 
