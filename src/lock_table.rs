@@ -76,7 +76,8 @@
 //! A request that has to wait, and any call for a resource that has waiters, takes one lock for the
 //! whole table. Under it, to begin to wait, to be granted and to give up are O(log n) in the
 //! waiters; a deadlock search costs at most the sum of holders and waiters over the resources that
-//! it reaches. A re-entrant request, and a first one that an ancestor covers, takes no lock at all.
+//! it reaches, and begins again behind a victim that is not the last owner of its cycle. A re-entrant
+//! request, and a first one that an ancestor covers, takes no lock at all.
 //!
 //! A resource takes memory while an owner holds it, waits for it, or keeps its intent. An empty
 //! table takes about 9 KiB.

@@ -15,7 +15,8 @@
 //! that joins a long queue does not search it.
 //!
 //! The victim's request fails, and what it had taken is put back; the victim keeps what it held
-//! before the request. The search is repeated until no cycle is left.
+//! before the request. The search goes on until no cycle is left. It begins again if others were
+//! reached from the victim, which may be reached in other ways.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -44,7 +45,11 @@ impl<K> WaitTable<K> {
         owner: OwnerKey,
         wakes: &mut WakeBatch,
     ) -> Option<LockError<K>> {
-        while let Some(circle) = self.circle(owner) {
+        if !self.may_be_waited_for(owner) {
+            return None;
+        }
+        let mut search = Search::new(owner);
+        while let Some(circle) = search.next_circle(self) {
             let cycle = self.describe(&circle);
             let victim = self.victim(&circle);
             let report = Arc::new(Deadlock {
@@ -63,6 +68,9 @@ impl<K> WaitTable<K> {
                 return Some(deadlock);
             }
             self.fail(victim, deadlock, wakes);
+            if circle.last() != Some(&victim) {
+                search = Search::new(owner);
+            }
         }
         None
     }
@@ -88,26 +96,6 @@ impl<K> WaitTable<K> {
         state.is_some_and(|state| state.locks() > 0)
             && (self.open_wait(owner).is_some_and(many)
                 || nodes.any(|(_, node)| node.holders.held(owner).is_some()))
-    }
-
-    /// A shortest cycle through `start`: each owner waits for the next, and the last for the first.
-    fn circle(&self, start: OwnerKey) -> Option<Vec<OwnerKey>> {
-        if !self.may_be_waited_for(start) {
-            return None;
-        }
-        let mut search = Search {
-            table: self,
-            start,
-            reached: HashMap::new(),
-            frontier: VecDeque::from([start]),
-            seen: HashMap::new(),
-        };
-        while let Some(owner) = search.frontier.pop_front() {
-            if search.visit(owner) {
-                return Some(search.way_to(owner));
-            }
-        }
-        None
     }
 
     /// The cycle, with the reason for each wait.
@@ -139,8 +127,7 @@ impl<K> WaitTable<K> {
     }
 }
 
-struct Search<'a, K> {
-    table: &'a WaitTable<K>,
+struct Search {
     start: OwnerKey,
     /// The owners that were reached, and from which owner first.
     reached: HashMap<OwnerKey, OwnerKey>,
@@ -150,23 +137,44 @@ struct Search<'a, K> {
     seen: HashMap<(slab::Key, Mode), Position>,
 }
 
-impl<K> Search<'_, K> {
-    /// Reaches all owners that this one waits for; true if it waits for the start.
-    fn visit(&mut self, owner: OwnerKey) -> bool {
-        let Some((wait, node)) = self.table.open_wait(owner) else {
+impl Search {
+    fn new(start: OwnerKey) -> Self {
+        Self {
+            start,
+            reached: HashMap::new(),
+            frontier: VecDeque::from([start]),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// A shortest cycle through `start`: each owner waits for the next, and the last for the first.
+    /// Nobody was reached from the last owner. So if that one waits no more, the search can go on.
+    fn next_circle<K>(&mut self, table: &WaitTable<K>) -> Option<Vec<OwnerKey>> {
+        while let Some(owner) = self.frontier.pop_front() {
+            if self.visit(table, owner) {
+                return Some(self.way_to(owner));
+            }
+        }
+        None
+    }
+
+    /// Reaches all owners that this one waits for; or returns true if it waits for the start.
+    fn visit<K>(&mut self, table: &WaitTable<K>, owner: OwnerKey) -> bool {
+        let Some((wait, node)) = table.open_wait(owner) else {
             return false;
         };
         let (at, is_start) = ((wait.node, wait.mode), owner == self.start);
+        let mode = wait.mode;
+        if !is_start && node.blocks(Request { owner, mode }, self.start).is_some() {
+            return true;
+        }
         let position = node.queue.position(owner).expect("it is queued");
         let seen = self.seen.get(&at).copied();
-        let holders = seen.is_none().then(|| node.holders.conflicting(wait.mode));
+        let holders = seen.is_none().then(|| node.holders.conflicting(mode));
         let unseen = seen.unwrap_or(0).min(position)..position;
-        let ahead = node.queue.conflicting(wait.mode, unseen);
+        let ahead = node.queue.conflicting(mode, unseen);
         for other in holders.into_iter().flatten().chain(ahead) {
-            if other == self.start && !is_start {
-                return true;
-            }
-            self.reach(other, owner);
+            self.reach(table, other, owner);
         }
         // What the start holds itself is in the way of others.
         if !is_start && seen.is_none_or(|seen| seen < position) {
@@ -175,9 +183,9 @@ impl<K> Search<'_, K> {
         false
     }
 
-    fn reach(&mut self, owner: OwnerKey, from: OwnerKey) {
+    fn reach<K>(&mut self, table: &WaitTable<K>, owner: OwnerKey, from: OwnerKey) {
         if owner != self.start
-            && self.table.open_wait(owner).is_some()
+            && table.open_wait(owner).is_some()
             && let Entry::Vacant(new) = self.reached.entry(owner)
         {
             new.insert(from);

@@ -245,6 +245,53 @@ fn one_wait_may_close_several_circles() {
     last.granted();
 }
 
+/// The owner that both circles go through was reached from the first victim.
+#[test]
+fn a_circle_beside_the_victim_is_found_too() {
+    let locks = LockTable::new();
+    let [r, q, z] = [path([1]), path([2]), path([3])];
+    let (mut start, mut both) = (locks.owner(9), locks.owner(5));
+    let [mut a, mut b] = owners(&locks);
+    take(&mut a, &r, S);
+    take(&mut b, &r, S);
+    take(&mut both, &q, X);
+    take(&mut start, &z, X);
+    let (mut one, mut two) = (Polled::waits(a.lock(&q, S)), Polled::waits(b.lock(&q, S)));
+    let third = Polled::waits(both.lock(&z, X));
+    let last = Polled::waits(start.lock(&r, X));
+    for wait in [&mut one, &mut two] {
+        assert_eq!(deadlock(wait.poll()).cycle.len(), 3);
+    }
+    drop((one, two));
+    drop((a, b));
+    last.granted();
+    drop(start);
+    third.granted();
+}
+
+/// Each is found behind the one before, by the same search.
+#[test]
+fn one_wait_closes_a_crowd_of_circles() {
+    const CROWD: usize = 20_000;
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    let (mut high, mut all) = (locks.owner(9), Vec::new());
+    take(&mut high, &q, X);
+    all.resize_with(CROWD, || locks.owner(0));
+    all.iter_mut().for_each(|owner| take(owner, &r, S));
+    let waits: Vec<_> = all
+        .iter_mut()
+        .map(|owner| Polled::waits(owner.lock(&q, X)))
+        .collect();
+    let last = Polled::waits(high.lock(&r, X));
+    for mut wait in waits {
+        assert_eq!(deadlock(wait.poll()).cycle.len(), 2);
+    }
+    assert_eq!(locks.counts().deadlocks, CROWD as u64);
+    drop(all);
+    last.granted();
+}
+
 #[test]
 fn only_the_last_deadlocks_are_remembered() {
     let locks = LockTable::new();
