@@ -1,5 +1,6 @@
 //! How callers and the scheduler end.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::backlog::{GroupKey, Spot};
@@ -7,6 +8,7 @@ use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::Arc;
+use crate::timers::Timer;
 use crate::wait::Waiters;
 
 use super::caller::{CallerState, Synced};
@@ -68,25 +70,40 @@ impl<J: Body> Core<J> {
         let groups: Vec<_> = lanes
             .flat_map(|lane| self.backlog.paused_in(lane))
             .collect();
+        let mut later = BTreeMap::<_, Vec<_>>::new();
+        for (timer, task) in self.clock.timers.iter() {
+            if let Some(group) = task.placing.group {
+                later.entry(group).or_default().push(timer);
+            }
+        }
         for group in groups {
-            self.cancel_paused(group, now);
+            let pins = self.backlog.pins_of_paused(group);
+            let later = later.remove(&group).unwrap_or_default();
+            self.cancel_left(group, pins, later, now);
         }
     }
 
     /// Cancels the waiting tasks of a group if it is paused and nobody can resume it: the scheduler
-    /// and all handles of the group are gone.
+    /// and all handles of the group are gone. O(tasks that are not due), if some are of the group.
     pub(super) fn cancel_paused(&mut self, group: GroupKey, now: Duration) {
-        let pins = self.backlog.pins_of_paused(group);
-        let Some(pins) = pins.filter(|_| self.dropped) else {
-            return;
-        };
-        let mut later = Vec::new();
-        if pins > 0 {
-            let timers = self.clock.timers.iter();
-            let of_group = timers.filter(|(_, later)| later.placing.group == Some(group));
-            later.extend(of_group.map(|(timer, _)| timer));
-        }
-        if later.len() < pins as usize {
+        let pins = self.backlog.pins_of_paused(group).filter(|_| self.dropped);
+        let timers = self.clock.timers.iter();
+        let of_group = timers.filter(|(_, later)| later.placing.group == Some(group));
+        let later = of_group.take(pins.unwrap_or(0) as usize);
+        let later = later.map(|(timer, _)| timer).collect();
+        self.cancel_left(group, pins, later, now);
+    }
+
+    /// The same for a group with so many pins, if it is paused. `later` are its tasks that are not
+    /// due: if it has other pins, a handle is left.
+    fn cancel_left(
+        &mut self,
+        group: GroupKey,
+        pins: Option<u32>,
+        later: Vec<Timer>,
+        now: Duration,
+    ) {
+        if pins.is_none_or(|pins| later.len() < pins as usize) {
             return;
         }
         while let Some(first) = self.backlog.first_in(group) {

@@ -43,6 +43,23 @@ fn what_a_group_pauses_is_cancelled_when_scheduler_and_group_are_gone() {
     });
 }
 
+/// So many that the test would not end if each group looked at all tasks that are not due.
+#[test]
+fn what_a_crowd_of_groups_pauses_is_cancelled_at_once() {
+    const CROWD: usize = 30_000;
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        for _ in 0..CROWD {
+            let group = caller.group(PAUSED, 100).unwrap();
+            let place = Place::new().group(&group).after(LONG);
+            caller.exec_detached(place, || ()).unwrap();
+        }
+        drop(scheduler);
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!(summary.cancelled, CROWD as u64);
+    });
+}
+
 #[test]
 fn a_group_that_somebody_has_can_go_on_without_its_scheduler() {
     finishes(|| {
