@@ -13,6 +13,7 @@
 //!    the thread has forgotten the queue or has ended.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 // Only for shared ownership: it synchronizes nothing.
@@ -45,7 +46,6 @@ pub(super) type Others = Arc<AtomicU64>;
 
 /// What a thread has received from a queue.
 struct Received {
-    queue: u64,
     count: u64,
     others: Others,
 }
@@ -62,6 +62,8 @@ struct Latest {
     thread: Cell<u64>,
     queue: Cell<u64>,
     count: Cell<u64>,
+    /// How often another queue became the latest since the last sweep.
+    unswept: Cell<usize>,
 }
 
 per_thread! {
@@ -69,8 +71,9 @@ per_thread! {
         thread: Cell::new(NOBODY),
         queue: Cell::new(u64::MAX),
         count: Cell::new(0),
+        unswept: Cell::new(0),
     } };
-    static RECEIVED: RefCell<Vec<Received>> = const { RefCell::new(Vec::new()) };
+    static RECEIVED: RefCell<BTreeMap<u64, Received>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Fewer entries than this are not worth removing.
@@ -125,8 +128,7 @@ impl Holders {
         let is_own = RECEIVED.try_with(|received| {
             let mut received = received.borrow_mut();
             _ = LATEST.try_with(|latest| latest.put_down(&mut received));
-            let found = received.iter().find(|one| one.queue == self.queue);
-            found.is_some_and(Received::is_live)
+            received.get(&self.queue).is_some_and(Received::is_live)
         });
         is_own.unwrap_or(false)
     }
@@ -178,29 +180,26 @@ impl Latest {
         let picked_up = RECEIVED.try_with(|received| {
             let mut received = received.borrow_mut();
             self.put_down(&mut received);
-            if received.len() >= FEW {
-                received.retain(Received::is_live);
+            self.unswept.set(self.unswept.get() + 1);
+            // So each step of a sweep is paid for.
+            if self.unswept.get() > received.len().max(FEW) {
+                received.retain(|_, one| one.is_live());
+                self.unswept.set(0);
             }
             self.thread.set(thread_number().saturating_add(1));
             self.queue.set(of.queue);
-            let found = received.iter().find(|one| one.queue == of.queue);
-            let count = found.map(|one| one.count).unwrap_or_else(|| {
-                received.push(Received {
-                    queue: of.queue,
-                    count: 0,
-                    others: of.know(self.thread.get()),
-                });
-                0
+            let one = received.entry(of.queue).or_insert_with(|| Received {
+                count: 0,
+                others: of.know(self.thread.get()),
             });
-            self.count.set(count);
+            self.count.set(one.count);
         });
         picked_up.is_ok()
     }
 
     /// Writes the latest count back to the others.
-    fn put_down(&self, received: &mut [Received]) {
-        let queue = self.queue.get();
-        if let Some(one) = received.iter_mut().find(|one| one.queue == queue) {
+    fn put_down(&self, received: &mut BTreeMap<u64, Received>) {
+        if let Some(one) = received.get_mut(&self.queue.get()) {
             one.count = self.count.get();
         }
     }

@@ -87,6 +87,18 @@ fn threads_that_have_ended_are_forgotten() {
     assert!(known <= 2, "{known}");
 }
 
+/// So many queues that the test would not end if each receive looked at all of them.
+#[test]
+fn one_thread_holds_something_of_each_of_many_queues() {
+    let queues: Vec<_> = (0..100_000).map(|_| Holders::new()).collect();
+    let live: Vec<_> = queues.iter().map(Holders::hold).collect();
+    assert!(queues.iter().all(Holders::is_own));
+    for (mut holder, queue) in live.into_iter().zip(&queues) {
+        holder.let_go(queue);
+    }
+    assert!(!queues.iter().any(Holders::is_own));
+}
+
 /// While no thread receives, senders take the list in.
 #[test]
 fn a_long_list_is_taken_in() {
