@@ -96,7 +96,8 @@
 //!
 //! Each operation takes one mutex. With a [capacity](Builder::capacity), each push and each job
 //! that leaves adds a read-modify-write of a word. Every operation but snapshots, lists and
-//! shutdown is O(log n) per job; of the blocked jobs, only those of the same group count. The next
+//! shutdown is O(log n) per job; of the blocked jobs, only those of the same group count. While
+//! claims of parts wait, a change may also check the queues of [other parts](Part::claim). The next
 //! claim puts all jobs in order that have become due. When the last job of a tenant or group is
 //! gone nothing of it is left, unless a handle keeps it or something was set for it.
 //!

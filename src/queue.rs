@@ -131,7 +131,9 @@
 //! list in. A bump takes its group's lock, and the list's if the group is ready. Claiming takes
 //! the policy lock once for up to 32 turns. It is O(1) a group, whatever waits in it; O(levels)
 //! when the oldest group of a lane with several levels leaves; O(log n) for a group that is
-//! bumped in line, or comes back with an old age.
+//! bumped in line, or comes back with an old age. While receives wait, each operation that takes
+//! the policy lock counts the turns that could begin: a step for each lane with eligible work,
+//! but no more steps than receives wait.
 //!
 //! These take the policy lock too: all steps of a lane that uses tiers, and of a closed queue;
 //! all steps of a group that is poisoned, backing off, waited for by name or peeked at; what
