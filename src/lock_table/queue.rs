@@ -245,7 +245,7 @@ impl<K> Node<K> {
     /// owner and what the owner held before.
     pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
         let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
-        if self.queue.position(owner) == self.queue.front() {
+        if self.overtaken > 0 && self.queue.position(owner) == self.queue.front() {
             self.overtaken = 0;
         }
         self.queue.remove(owner);
