@@ -213,8 +213,10 @@ impl<J: Body> Core<J> {
                     *spot = self.backlog.bump_at(*spot, level).unwrap_or(*spot);
                     return Ok(());
                 }
-                let group = future.holds.group;
-                (group.filter(|_| future.begun.is_none()), &mut future.bump)
+                // A worker polls it, perhaps for the first time.
+                let is_polled = matches!(future.phase, Phase::Claimed(_));
+                let begun = is_polled || future.begun.is_some();
+                (future.holds.group.filter(|_| !begun), &mut future.bump)
             }
         };
         match group {

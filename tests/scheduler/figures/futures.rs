@@ -218,3 +218,21 @@ fn one_that_is_cancelled_where_it_awaits_leaves_nothing() {
     let expected = |start| (secs(start), secs(3), Ending::Cancelled);
     assert_eq!(rows, [expected(0), expected(1)]);
 }
+
+/// The first future is bumped in its first poll. Its group has another task, which is not bumped:
+/// an older task of another group goes before it.
+#[test]
+fn a_bump_in_the_first_poll_is_for_the_next_one_and_not_for_the_group() {
+    let (mut sim, caller) = one_caller(1);
+    let group = sim.group(caller, Limit::Unlimited, 100).unwrap();
+    let awaits = Work::takes(secs(2)).awaits(secs(100), 1);
+    let first = sim.submit(caller, awaits.group(group)).unwrap();
+    sim.submit(caller, Work::takes(secs(1))).unwrap();
+    sim.submit(caller, Work::takes(secs(1)).group(group))
+        .unwrap();
+    sim.advance_to(secs(1));
+    sim.bump(&first, 200).unwrap();
+    sim.run();
+    let begins = [1, 2, 3].map(|id| span(&sim, id).0);
+    assert_eq!(begins, [0, 2, 3].map(secs));
+}
