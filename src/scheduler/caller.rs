@@ -78,6 +78,8 @@ struct Epoch {
 struct Closing {
     last: TaskId,
     epoch: Epoch,
+    /// A later task failed before all tasks of the epoch.
+    failed_later: bool,
     waker: Option<Waker>,
 }
 
@@ -232,7 +234,20 @@ impl CallerState {
             Some(how) => epoch.summary.count(id, how, tasks),
             None => epoch.summary.tasks -= 1,
         }
-        epoch.unfinished == 0
+        let is_over = epoch.unfinished == 0;
+        if how.is_some_and(Ending::is_failure) {
+            self.compare_failures();
+        }
+        is_over
+    }
+
+    /// A task failed, of the epoch that is closed or of the next.
+    fn compare_failures(&mut self) {
+        if let Some(closing) = &mut self.closing
+            && closing.epoch.summary.first_failure.is_none()
+        {
+            closing.failed_later = true;
+        }
     }
 
     /// Tasks submitted and not ended.
@@ -266,6 +281,7 @@ impl CallerState {
         self.closing = Some(Box::new(Closing {
             last,
             epoch,
+            failed_later: false,
             waker: None,
         }));
         self.synced()
@@ -308,7 +324,11 @@ impl CallerState {
         let closing = self.closing.take()?;
         self.current.unfinished += closing.epoch.unfinished;
         self.current.waiting += closing.epoch.waiting;
-        let later = std::mem::replace(&mut self.current.summary, closing.epoch.summary);
+        let mut earlier = closing.epoch.summary;
+        if closing.failed_later {
+            earlier.first_failure = None;
+        }
+        let later = std::mem::replace(&mut self.current.summary, earlier);
         self.current.summary.add(later);
         closing.waker
     }

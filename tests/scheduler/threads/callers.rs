@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
@@ -122,6 +123,25 @@ fn a_synchronize_that_times_out_merges_its_epoch_into_the_next() {
         assert_eq!((all.tasks, all.ok, all.failed), (3, 1, 2));
         assert_eq!(all.first_failure, Some(id), "the first of both epochs");
         drop((failing, second));
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn the_first_failure_of_merged_epochs_is_the_first_in_time() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let (go, gone) = channel::<()>();
+        let mut early = caller.exec(move || gone.recv()).unwrap();
+        let synced = begun(&caller);
+        let mut late = caller.exec(|| Err::<(), _>("first")).unwrap();
+        late.outcome().wait().unwrap();
+        drop(go);
+        early.outcome().wait().unwrap();
+        drop(synced);
+        let all = caller.synchronize().wait().unwrap();
+        assert_eq!((all.tasks, all.failed), (2, 2));
+        assert_eq!(all.first_failure, Some(late.id()));
         end(&scheduler);
     });
 }
