@@ -46,14 +46,16 @@ use std::time::Duration;
 
 use crate::backlog::GroupKey;
 use crate::error::Stale;
+use crate::slab::Key;
 use crate::sync::Arc;
 use crate::wait::WakeBatch;
 
 use super::core::Core;
 use super::local_queue::{LocalQueue, Report, RunResult, Work};
 use super::posting::Posting;
+use super::reject::Reason;
 use super::suspended::WokenRun;
-use super::task_state::{Claimed, Location, Started, Tag, of_worker};
+use super::task_state::{Claimed, Location, Placing, Started, Tag, of_worker};
 
 const PATIENCE: u64 = 2;
 
@@ -107,6 +109,19 @@ impl State {
     pub(super) fn exact(&mut self, wakes: &mut WakeBatch) -> &mut Core<Work> {
         self.clear_others(0, wakes);
         &mut self.core
+    }
+
+    /// [`Core::admits`], when all endings that could change a refusal are reported.
+    pub(super) fn admits(
+        &mut self,
+        caller: Key,
+        placing: &Placing,
+        wakes: &mut WakeBatch,
+    ) -> Result<(), Reason> {
+        match self.core.admits(caller, placing) {
+            Err(Reason::TierGoesDown(_)) => self.exact(wakes).admits(caller, placing),
+            admitted => admitted,
+        }
     }
 
     /// [`Core::cancel`], also for tasks in local queues.

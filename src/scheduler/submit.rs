@@ -266,8 +266,8 @@ impl Caller {
         if self.0.shared.log.is_none() {
             return self.place_now(placing, kind, jobs, None);
         }
-        let announced = self.0.shared.with_state(|state, _, now| {
-            state.core.admits(self.0.key, &placing)?;
+        let announced = self.0.shared.with_state(|state, wakes, now| {
+            state.admits(self.0.key, &placing, wakes)?;
             let first = state.core.announce(self.0.key, jobs.len() as u64);
             state.core.underway += jobs.len() as u64;
             let holds = state.core.would_hold(self.0.key, &placing);
@@ -308,14 +308,14 @@ impl Caller {
     ) -> Result<Name, Refusal> {
         let tasks = jobs.len();
         let submitted = self.0.shared.with_state(|state, wakes, now| {
-            let core = &mut state.core;
             let (first, queued) = match announced {
                 Some(name) => name,
-                None => match core.admits(self.0.key, &placing) {
-                    Ok(()) => (core.announce(self.0.key, jobs.len() as u64), now),
+                None => match state.admits(self.0.key, &placing, wakes) {
+                    Ok(()) => (state.core.announce(self.0.key, jobs.len() as u64), now),
                     Err(reason) => return Err((reason, jobs)),
                 },
             };
+            let core = &mut state.core;
             let alone = !core.has_workers();
             for (id, job) in (first.0..).map(TaskId).zip(jobs) {
                 let task = Waiting::new(id, kind, nanos(queued), job);

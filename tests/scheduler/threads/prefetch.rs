@@ -347,3 +347,27 @@ fn nothing_is_lost_or_run_twice() {
         }
     });
 }
+
+/// Its group's last task has ended; the worker that ran it goes on with what it claimed with it.
+#[test]
+fn an_ended_task_of_a_higher_tier_refuses_nothing() {
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        let high = Place::new().tier(1);
+        let hold = scheduler.hold();
+        let exec = |place: Place<'_>| caller.exec_with(place, || Ok::<_, String>(0)).unwrap();
+        let _quick = exec(high);
+        let last = exec(high.group(&group));
+        let held = Held::submit(&caller, high);
+        let _behind: Vec<_> = (0..20).map(|_| exec(high)).collect();
+        drop(hold);
+        held.wait_began();
+        assert!(last.has_ended());
+        let lower = exec(high.group(&group).tier(0));
+        held.go();
+        assert!(caller.synchronize().wait().unwrap().all_ok());
+        drop(lower);
+        end(&scheduler);
+    });
+}
