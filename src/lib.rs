@@ -162,6 +162,13 @@ pub mod internals {
     pub use crate::ready::{Position, ReadyQueue};
 }
 
-#[cfg(all(doctest, not(any(loom, shuttle))))]
+// Its examples need these features.
+#[cfg(all(
+    doctest,
+    feature = "jobs",
+    feature = "locks",
+    feature = "scheduler",
+    not(any(loom, shuttle))
+))]
 #[doc = include_str!("../README.md")]
 mod readme {}

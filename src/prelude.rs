@@ -4,12 +4,12 @@
 //!
 //! ```
 //! use conversant::prelude::*;
-//! use conversant::scheduler::*;
+//! use conversant::queue::*;
 //!
-//! fn count(events: &[Event]) -> usize {
-//!     events.len()
+//! fn waits(queue: &Queue<u32>, why: Why) -> usize {
+//!     queue.groups().filter(|group| group.why == why).count()
 //! }
-//! # assert_eq!(count(&[]), 0);
+//! # assert_eq!(waits(&Queue::new(), Why::Held), 0);
 //! ```
 
 #[cfg(feature = "dialog")]

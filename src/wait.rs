@@ -176,19 +176,18 @@ pub(crate) fn look_again<R>(
 /// the block owns them, for every wait of this crate, and gives the handle back at its end:
 ///
 /// ```
-/// use conversant::intent::{Deadlock, Guard, IntentLock};
-/// use conversant::modes::Mode;
-/// use std::sync::Arc;
+/// use conversant::queue::{Conversation, Queue, SendError};
 ///
 /// # fn spawn<T>(_: impl Future<Output = T> + Send + 'static) {}
-/// type Owned = Guard<Arc<IntentLock>>;
-/// async fn convert(mut guard: Owned, mode: Mode) -> (Owned, Result<(), Deadlock>) {
-///     let converted = guard.convert(mode).await;
-///     (guard, converted)
+/// type Sent = Result<(), SendError<u32>>;
+/// async fn send(orders: Conversation<u32>, order: u32) -> (Conversation<u32>, Sent) {
+///     let sent = orders.send_wait(order).await;
+///     (orders, sent)
 /// }
-/// let lock = Arc::new(IntentLock::new());
-/// let guard = IntentLock::lock_owned(lock.clone(), Mode::S).wait();
-/// spawn(convert(guard, Mode::X));
+/// let queue = Queue::builder().capacity(100).build()?;
+/// let orders = queue.lane(1, 8)?.conversation()?;
+/// spawn(send(orders, 7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// If that future is dropped before its end, the wait is cancelled, and then the handle is dropped.

@@ -350,6 +350,7 @@ fn the_house_is_in_order() {
 }
 
 mod circles;
+mod features;
 mod lengths;
 mod proofs;
 mod readme;
