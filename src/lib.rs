@@ -39,9 +39,10 @@
 //!
 //! Each module begins with what it does for you and an example. Every operation that may wait
 //! returns a [`wait::Wait`]: a future, with `wait()` for a thread. Only a `Ticker` and a
-//! [`scheduler::Scheduler`] without a pool of yours start threads. Everything else reads the clock
-//! only for a wait with a time-out, and during the microseconds in which a thread spins before
-//! it sleeps.
+//! [`scheduler::Scheduler`] without a pool of yours start threads. A scheduler, and a thing whose
+//! time a ticker keeps or has kept, read the clock to date what happens. Everything else reads it
+//! only for a wait with a time-out, and during the microseconds in which a thread spins before it
+//! sleeps.
 //!
 //! `README.md` explains the words, `docs/guarantees.md` lists the guarantees, and
 //! `docs/model-checking.md` says how to model-check what you build on the crate. In the repository,

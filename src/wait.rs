@@ -165,10 +165,11 @@ pub(crate) fn look_again<R>(
 ///
 /// # Cost
 ///
-/// No allocation and no clock while the operation succeeds at once, after a thread's first wait. A
-/// thread that has to wait spins for about two microseconds, then sleeps until it is woken. Nothing
-/// polls. Each time it is woken for a permit or a mode that others keep taking before it, it spins
-/// for at most 100 microseconds more.
+/// The wait itself neither allocates nor reads the clock while the operation succeeds at once,
+/// after a thread's first wait; the operation may, as a claim of several jobs allocates their list.
+/// A thread that has to wait spins for about two microseconds, then sleeps until it is woken.
+/// Nothing polls. Each time it is woken for a permit or a mode that others keep taking before it,
+/// it spins for at most 100 microseconds more.
 ///
 /// # A wait that owns
 ///
