@@ -3,15 +3,15 @@
 use crate::shown::error_says;
 
 /// The object is closed: nothing more goes in, or comes out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Closed;
 
 /// The time was up before the wait was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimedOut;
 
 /// The thing that the handle or name refers to has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stale;
 
 /// Nothing could go on, so the newest untimed wait gave up.
@@ -21,11 +21,11 @@ pub struct Stale;
 /// Each scheduler looks at its own tasks only. If tasks of two schedulers wait for each other, they
 /// hang, and none of their waits gives this error. Where that can happen use
 /// [`wait_timeout`](crate::wait::Wait::wait_timeout), which ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stalled;
 
 /// A number outside its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfRange {
     /// What the number stands for.
     pub what: &'static str,
@@ -59,7 +59,7 @@ impl OutOfRange {
 /// The tier is below that of the group's last message, while the group has outstanding work.
 ///
 /// The group could wait for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TierGoesDown {
     /// The tier of the group's last message.
     pub last: u32,

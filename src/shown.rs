@@ -1,5 +1,7 @@
 //! `Debug` for types whose fields need not be `Debug`, and `Display` in plain words.
 
+use std::fmt;
+
 /// `Debug`: the name of a type, after its generic parameters, and the values to show.
 ///
 /// ```text
@@ -33,11 +35,20 @@ macro_rules! says {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
-                    $($form => write!(f, $text)),*
+                    $($form => $crate::shown::pad(f, format_args!($text))),*
                 }
             }
         }
     };
+}
+
+/// Writes a short text, padded as the format asks.
+pub(crate) fn pad(f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>) -> fmt::Result {
+    match (text.as_str(), f.width().or(f.precision())) {
+        (Some(text), _) => f.pad(text),
+        (None, None) => f.write_fmt(text),
+        (None, Some(_)) => f.pad(&text.to_string()),
+    }
 }
 
 /// [`says`] for an error.

@@ -23,6 +23,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use crate::shown::pad;
+
 mod pages;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
@@ -77,7 +79,7 @@ impl Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.index, self.generation)
+        pad(f, format_args!("{}#{}", self.index, self.generation))
     }
 }
 

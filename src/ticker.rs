@@ -20,12 +20,14 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::due::NextDue;
 use crate::semaphore::{Acquire, Semaphore};
+use crate::shown::shows;
 use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
 use crate::wait::{Op, Wait, drop_quietly, sealed};
 
@@ -47,7 +49,6 @@ pub use crate::due::Timed;
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
-#[derive(Debug)]
 #[must_use = "dropping it ends it: keep it in a variable, as in `let _ticker = ...`"]
 pub struct Ticker {
     /// Closed to stop the thread.
@@ -76,6 +77,12 @@ impl Ticker {
         Ok(Self { stop, thread })
     }
 }
+
+// Nothing of it is seen broken after a panic.
+impl UnwindSafe for Ticker {}
+impl RefUnwindSafe for Ticker {}
+
+shows!(Ticker, |_| );
 
 impl Drop for Ticker {
     /// Stops the thread, and waits until it has ended. If it is in an `advance`, that is finished

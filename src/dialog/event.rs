@@ -32,7 +32,7 @@ pub enum Event<M> {
 }
 
 /// Why a dialog ended in error: a code, and a description for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     code: NonZeroU32,
     description: String,

@@ -5,7 +5,7 @@ use crate::queue::SendReason;
 use crate::shown::error_says;
 
 /// Why a message was not sent, or no dialog was begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Refused {
     /// This side has ended. For a new dialog: the endpoint to be [related](super::SideGroup) to has

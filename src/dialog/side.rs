@@ -1,12 +1,14 @@
 //! The sides of a dialog: their shared state, references, owners, and the events that they receive.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
+use crate::shown::pad;
 use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
@@ -80,7 +82,7 @@ impl EndpointId {
 /// The dialog's number, and the side's.
 impl fmt::Display for EndpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.dialog, self.side)
+        pad(f, format_args!("{}.{}", self.dialog, self.side))
     }
 }
 
@@ -152,6 +154,12 @@ impl<M: Send + 'static> PartialEq for EndpointRef<M> {
 }
 
 impl<M: Send + 'static> Eq for EndpointRef<M> {}
+
+impl<M: Send + 'static> Hash for EndpointRef<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
 
 impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

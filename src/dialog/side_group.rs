@@ -1,5 +1,7 @@
 //! The group of a side of a dialog.
 
+use std::fmt;
+
 use crate::queue::{Conversation, Group, Lane};
 
 use super::refuse::Refused;
@@ -11,7 +13,6 @@ use super::side::{Endpoint, EndpointRef, Received};
 /// the default level 100; for another limit or level make the group first. Sides that share a group
 /// share its limit, its level, its bumps and its order: in a serial group their events are handled
 /// one at a time.
-#[derive(Debug)]
 pub enum SideGroup<'a, M: Send + 'static> {
     /// A new group of this lane, for this side alone.
     Own(&'a Lane<Received<M>>),
@@ -19,6 +20,24 @@ pub enum SideGroup<'a, M: Send + 'static> {
     In(&'a Group<Received<M>>),
     /// The group of this endpoint.
     With(&'a EndpointRef<M>),
+}
+
+impl<M: Send + 'static> Clone for SideGroup<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Send + 'static> Copy for SideGroup<'_, M> {}
+
+impl<M: Send + 'static> fmt::Debug for SideGroup<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(lane) => f.debug_tuple("Own").field(lane).finish(),
+            Self::In(group) => f.debug_tuple("In").field(group).finish(),
+            Self::With(endpoint) => f.debug_tuple("With").field(endpoint).finish(),
+        }
+    }
 }
 
 impl<'a, M: Send + 'static> From<&'a Lane<Received<M>>> for SideGroup<'a, M> {

@@ -6,7 +6,7 @@ use crate::wait::WaitCounts;
 use super::{State, TierGate};
 
 /// How many tickets and waits there are. See [`TierGate::counts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {

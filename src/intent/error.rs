@@ -4,13 +4,13 @@ use crate::modes::Mode;
 use crate::shown::error_says;
 
 /// The mode conflicts with a holder, or it is a waiter's turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WouldBlock;
 
 /// Two guards convert, and each asks for a mode that conflicts with what the other holds.
 /// Neither could go on before the other released. The one that asked later gets this error, and
 /// keeps what it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Deadlock {
     /// The mode that this guard holds, and keeps.
     pub held: Mode,
@@ -23,7 +23,7 @@ pub struct Deadlock {
 }
 
 /// A downgrade to a mode that is not covered by the one held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NotWeaker {
     /// The mode that is still held.
     pub held: Mode,

@@ -23,7 +23,7 @@ pub struct Snapshot {
 }
 
 /// How many holders and waiters there are. See [`IntentLock::counts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {

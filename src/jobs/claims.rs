@@ -11,7 +11,7 @@ use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
 /// changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expired;
 
 error_says!(Expired { Self => "the claim's lease has run out" });

@@ -76,7 +76,7 @@ impl Pinned {
 }
 
 /// What a limit applies to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All jobs.
     Queue,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Closed, OutOfRange};
-use crate::shown::error_says;
+use crate::shown::{error_says, pad};
 use crate::slab::Key;
 
 /// Names a job as long as it exists: a name that can be copied and keeps nothing alive. It never
@@ -24,12 +24,12 @@ impl fmt::Debug for JobId {
 /// Shows the queue's number, and the job's name in the queue.
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:?}", self.queue, self.key)
+        pad(f, format_args!("{}.{:?}", self.queue, self.key))
     }
 }
 
 /// Why an operation on a job was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
     /// There is no such job any more.
     Stale,
@@ -61,7 +61,7 @@ impl From<Closed> for Refused {
 }
 
 /// Why a push was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PushReason {
     /// The queue is closed.
     Closed,

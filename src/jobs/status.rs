@@ -12,7 +12,7 @@ use super::{Jobs, Name};
 
 /// What keeps a job from being claimed, or that it is claimed. If several things keep it, the
 /// innermost is named: the job's own, then its group's, its tenant's, the queue's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
     /// Nothing: it is claimed in its tenant's turn, as soon as those before it in the tenant's
@@ -83,7 +83,7 @@ pub struct JobStatus {
 }
 
 /// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum JobState {
     /// It waits, and is due.
@@ -99,7 +99,7 @@ pub enum JobState {
 impl fmt::Display for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match *self {
-            Self::Ready => return f.write_str("ready"),
+            Self::Ready => return f.pad("ready"),
             Self::Due(due) => Why::Due(due),
             Self::Claimed(until) => Why::Claimed(until),
             Self::Dead => Why::Dead,

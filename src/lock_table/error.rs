@@ -6,7 +6,7 @@ use std::fmt;
 use super::owners::OwnerKey;
 use super::queue::Cause;
 use crate::modes::Mode;
-use crate::shown::error_says;
+use crate::shown::{error_says, pad};
 use crate::sync::UnmodelledArc as Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
@@ -35,7 +35,7 @@ pub enum LockError<K> {
 }
 
 /// Why nothing was released or downgraded. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReleaseError {
     /// The owner was not granted this resource, or holds it only as an intent for what is below.
     NotHeld,
@@ -88,7 +88,7 @@ impl fmt::Debug for OwnerId {
 /// Prints the table's number, and the owner's name in it.
 impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:?}", self.table, self.key)
+        pad(f, format_args!("{}.{:?}", self.table, self.key))
     }
 }
 

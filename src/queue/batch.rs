@@ -1,6 +1,6 @@
 //! Several deliveries of a turn as one.
 
-use std::iter::Chain;
+use std::iter::{Chain, FusedIterator};
 use std::{option, vec};
 
 use crate::group::{BOUNDED, CAPPED, TIERED, Taken};
@@ -149,7 +149,6 @@ impl<'t, T> Batch<'t, T> {
 }
 
 /// The messages of a [`Batch`] that were completed, in order.
-#[derive(Debug)]
 pub struct Completed<T>(Chain<option::IntoIter<T>, vec::IntoIter<T>>);
 
 impl<T> Iterator for Completed<T> {
@@ -166,6 +165,9 @@ impl<T> Iterator for Completed<T> {
 }
 
 impl<T> ExactSizeIterator for Completed<T> {}
+impl<T> FusedIterator for Completed<T> {}
+
+shows!([T] Completed<T>, |completed| left: completed.len());
 
 impl<T> Drop for Batch<'_, T> {
     #[inline]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::group::GroupKey;
+use crate::shown::pad;
 
 /// The name of a group: copyable, and pins nothing. It never names another group, of this queue
 /// or of any other.
@@ -16,7 +17,7 @@ pub struct GroupId {
 /// The queue's number, and a name in it.
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:?}", self.queue, self.key.0)
+        pad(f, format_args!("{}.{:?}", self.queue, self.key.0))
     }
 }
 

@@ -24,7 +24,7 @@ use super::suspended::Suspended;
 use super::{GroupRef, Queue};
 
 /// A group that waits to be resumed, since one of its messages failed too often, or for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Poisoned {
     /// The group's name.

@@ -1,5 +1,6 @@
 //! Receives: the next turn of whichever group comes first.
 
+use std::iter::FusedIterator;
 use std::mem::ManuallyDrop;
 use std::task::{Context, Poll, Waker};
 
@@ -161,6 +162,7 @@ impl<'q, T> Iterator for Turns<'q, T> {
 }
 
 impl<T> ExactSizeIterator for Turns<'_, T> {}
+impl<T> FusedIterator for Turns<'_, T> {}
 
 impl<T> Drop for Turns<'_, T> {
     #[inline]

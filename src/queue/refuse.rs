@@ -8,7 +8,7 @@ use crate::semaphore::AcquireError;
 use crate::shown::{error_says, says, shows};
 
 /// Why a lane, a group or a caller of a scheduler could not be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneError {
     /// The queue is closed, or the scheduler.
     Closed,
@@ -29,7 +29,7 @@ pub struct SendError<T, R = SendReason> {
 }
 
 /// Why a message was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SendReason {
     /// The queue is closed, or gone.
@@ -57,7 +57,7 @@ pub enum SendReason {
 
 /// Why there is no turn: of any group, or of a group asked for by name. A wait for a turn returns
 /// only `Closed` or `Stale`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoTurn {
     /// Nothing waits; or, if any group was asked for, limits block all that waits.
     Empty,

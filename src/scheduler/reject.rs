@@ -19,7 +19,7 @@ pub struct Rejected<F> {
 }
 
 /// Why a task was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The scheduler or the caller takes no more tasks.
     Closed,
@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 /// Why a synchronize was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncError {
     /// Nothing was submitted since the last successful synchronize.
     NothingOutstanding,

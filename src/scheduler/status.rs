@@ -41,7 +41,7 @@ pub struct Counts {
 /// The state of a scheduler at one moment. A task whose outcome is there may still count as
 /// running, until its worker has reported it. Taking a status costs O(n log n) under the
 /// scheduler's lock, where n is the number of unfinished tasks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Status {

@@ -167,7 +167,7 @@ impl<R, E> fmt::Debug for Task<R, E> {
 }
 
 /// Why there is no outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutcomeError {
     /// The scheduler is stalled: see [`Stalled`].
     Stalled(Stalled),

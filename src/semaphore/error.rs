@@ -3,7 +3,7 @@
 use crate::shown::error_says;
 
 /// Why permits were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AcquireError {
     /// Too few permits are free, or a waiter has a right to those that are.
     /// Only [`try_acquire`](super::Semaphore::try_acquire) returns this: a wait goes on.

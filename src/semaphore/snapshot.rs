@@ -6,7 +6,7 @@ use super::Semaphore;
 use crate::wait::{WaitCounts, WaiterState};
 
 /// A semaphore at one moment: all fields are from the same moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -23,7 +23,7 @@ pub struct Snapshot {
 }
 
 /// How many permits and waiters there are. See [`Semaphore::counts`](super::Semaphore::counts).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
@@ -38,7 +38,7 @@ pub struct Counts {
 }
 
 /// One waiter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Waiter {

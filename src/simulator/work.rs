@@ -12,7 +12,7 @@ use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
 
 /// A caller of a simulation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub(super) u64, pub(super) Key);
 
 impl fmt::Display for CallerId {

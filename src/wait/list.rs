@@ -52,7 +52,7 @@ pub(crate) struct Removed<D> {
 }
 
 /// What a waiter has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum WaiterState {
     /// Nothing: what it asks for is not available, or not available to it yet.
