@@ -77,3 +77,24 @@ fn tenants_take_turns_by_weight_and_each_keeps_its_order() {
     let names: Vec<&str> = claims.iter().map(|claim| claim.as_str()).collect();
     assert_eq!(names, ["a1", "b1", "b2", "a2", "b3", "b4", "a3"]);
 }
+
+/// A tenant that waits for its turn, or is in it, takes that turn with the old weight.
+#[test]
+fn a_new_weight_counts_after_the_turn_in_line() {
+    let queue = JobQueue::new();
+    for n in 1..=9 {
+        for tenant in ["a", "b"] {
+            queue.push(n, tenant, Place::new().tenant(tenant)).unwrap();
+        }
+    }
+    let claimed = |n| {
+        let done = queue.try_claim(n).into_iter();
+        done.map(|claim| claim.complete().unwrap().job)
+            .collect::<String>()
+    };
+    queue.set_weight("b", 3).unwrap();
+    assert_eq!(claimed(7), "ababbba");
+    assert_eq!(claimed(1), "b");
+    queue.set_weight("b", 1).unwrap();
+    assert_eq!(claimed(5), "bbaba");
+}
