@@ -154,8 +154,9 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
 
 impl<K, T, S> Keyed<K, T, S> {
     /// Sets how many groups may be kept, 1,024 by default. When there are more, all idle ones are
-    /// forgotten. If more than half as many are busy then, twice their number may be kept until the
-    /// next time. All `Keyed` of one queue share the sum of their bounds.
+    /// forgotten but those that [stay](Self::group). If more than half as many are busy or stay
+    /// then, twice their number may be kept until the next time. All `Keyed` of one queue share the
+    /// sum of their bounds.
     ///
     /// A kept group costs some 70 bytes besides its place in the map; making one costs several
     /// times a send. If keys come back, set this to the number of keys. To forget idle groups takes

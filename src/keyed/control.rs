@@ -44,8 +44,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 
     /// A handle of a key's group: to pause it, to bump it, to change its limit, its level or its
     /// capacity. Makes the group if the key has none. A change is remembered until it is set back
-    /// to the value common to all keys. A group that differs is kept in addition to the
-    /// [idle](Self::keep_idle) ones, and so is a group with a living handle.
+    /// to the value common to all keys. A group that differs stays: it is not forgotten when the
+    /// [idle](Self::keep_idle) ones are. So does a group with a living handle.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;

@@ -79,3 +79,22 @@ fn idle_keys_are_kept_up_to_a_number() {
         assert!(groups() <= 20_000, "{}", groups());
     }
 }
+
+/// Groups that differ stay, and count as busy ones do: twice their number may be kept.
+#[test]
+fn groups_that_differ_stay_and_count() {
+    let queue = Queue::new();
+    let orders = keyed(&queue).keep_idle(4);
+    for key in 0..100 {
+        orders.group(key).unwrap().set_limit(0).unwrap();
+    }
+    let mut most = 0;
+    for key in 1_000..1_400 {
+        orders.send(key, key).unwrap();
+        assert_eq!(serve(&queue), [key]);
+        most = most.max(queue.snapshot().lanes[0].groups.len());
+    }
+    assert!((200..=202).contains(&most), "{most}");
+    assert!(orders.is_empty());
+    assert_eq!(queue.snapshot().lanes[0].groups.len(), 100);
+}
