@@ -158,9 +158,8 @@ impl<K, T, S> Keyed<K, T, S> {
     /// then, twice their number may be kept until the next time. All `Keyed` of one queue share the
     /// sum of their bounds.
     ///
-    /// A kept group costs some 70 bytes besides its place in the map; making one costs several
-    /// times a send. If keys come back, set this to the number of keys. To forget idle groups takes
-    /// 64 locks of each `Keyed` of the queue, one by one.
+    /// A kept group costs some 70 bytes besides its place in the map, making one several times a
+    /// send: set this to the number of keys that come back. To forget takes 64 locks of each `Keyed`.
     #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
         // The queue sums the bounds of all its `Keyed`.
