@@ -75,6 +75,20 @@ pub(super) struct Waiting<K> {
     pub(super) outcome: Option<Result<(), LockError<K>>>,
 }
 
+impl<K> Waiting<K> {
+    /// Wakes its owner, unless that was woken and has not looked since.
+    fn wake(&mut self, waits: &mut WaitCounts, wakes: &mut WakeBatch) {
+        if let Some(waker) = self.waker.take() {
+            wakes.push(waker);
+            waits.waiting -= 1;
+            waits.notified += 1;
+        }
+    }
+}
+
+const BEGUN: &str = "an owner that has begun";
+const QUEUED: &str = "its request is in a queue";
+
 /// What must not be dropped under the lock.
 pub(super) struct Deferred<K> {
     names: Gone<K>,
@@ -191,13 +205,14 @@ impl<K> WaitTable<K> {
         waker: &mut Option<Waker>,
         wakes: &mut WakeBatch,
     ) -> Option<Poll<Result<(), LockError<K>>>> {
-        let wait = self.owner_mut(owner).wait.as_ref()?;
+        let mut state = self.owner_mut(owner);
+        let wait = state.wait.as_ref()?;
         let (node, notified) = (wait.node, wait.outcome.is_none() && wait.waker.is_none());
         if notified {
             self.dirty.push(node);
             self.grant(wakes, true);
+            state = self.owner_mut(owner);
         }
-        let state = self.owner_mut(owner);
         let wait = state.wait.as_mut()?;
         let Some(outcome) = wait.outcome.take() else {
             if waker.is_some() {
@@ -245,8 +260,8 @@ impl<K> WaitTable<K> {
             return;
         };
         wait.outcome = Some(Err(why));
+        wait.wake(&mut self.waits, wakes);
         let (node, done) = (wait.node, std::mem::take(&mut state.done));
-        self.wake(owner, wakes);
         self.leave_queue(owner, node);
         self.put_back(owner, done);
     }
@@ -280,17 +295,19 @@ impl<K> WaitTable<K> {
                 if !std::mem::take(&mut retries)
                     && let Some(owner) = found.retries(self.bypass)
                 {
-                    self.wake(owner, wakes);
+                    let state = self.owners.get_mut(&owner).expect(BEGUN);
+                    let wait = state.wait.as_mut().expect(QUEUED);
+                    wait.wake(&mut self.waits, wakes);
                     break;
                 }
                 let Some((owner, before)) = found.grant_next() else {
                     break;
                 };
-                let id = found.id;
-                self.record(owner, id, before);
-                let wait = self.owner_mut(owner).wait.as_mut().expect("it is queued");
+                let state = self.owners.get_mut(&owner).expect(BEGUN);
+                state.done.push((found.id, before));
+                let wait = state.wait.as_mut().expect(QUEUED);
                 wait.outcome = Some(Ok(()));
-                self.wake(owner, wakes);
+                wait.wake(&mut self.waits, wakes);
             }
             self.dirty.pop();
             self.retire(node);
@@ -299,19 +316,7 @@ impl<K> WaitTable<K> {
     }
 
     pub(super) fn owner_mut(&mut self, owner: OwnerKey) -> &mut OwnerState<K> {
-        self.owners
-            .get_mut(&owner)
-            .expect("an owner that has begun")
-    }
-
-    /// Wakes an owner that waits, unless it was woken and has not looked since.
-    fn wake(&mut self, owner: OwnerKey, wakes: &mut WakeBatch) {
-        let wait = self.owner_mut(owner).wait.as_mut();
-        if let Some(waker) = wait.and_then(|wait| wait.waker.take()) {
-            wakes.push(waker);
-            self.waits.waiting -= 1;
-            self.waits.notified += 1;
-        }
+        self.owners.get_mut(&owner).expect(BEGUN)
     }
 
     fn leave_queue(&mut self, owner: OwnerKey, node: Key) {
