@@ -121,8 +121,7 @@ impl Queue {
 
     /// The position of the first request.
     fn front(&self) -> Option<Position> {
-        let first = |of: &BTreeMap<Position, OwnerKey>| Some(*of.first_key_value()?.0);
-        self.by_mode.iter().filter_map(first).min()
+        self.first_of(Mode::ALL)
     }
 
     /// All requests, in order.
@@ -136,7 +135,12 @@ impl Queue {
 
     /// The position of the first request that conflicts with `mode`.
     fn first_conflicting(&self, mode: Mode) -> Option<Position> {
-        let all = modes_in(mode.conflicts()).map(|mode| &self.by_mode[mode as usize]);
+        self.first_of(modes_in(mode.conflicts()))
+    }
+
+    /// The position of the first request for one of these modes.
+    fn first_of(&self, modes: impl IntoIterator<Item = Mode>) -> Option<Position> {
+        let all = modes.into_iter().map(|mode| &self.by_mode[mode as usize]);
         all.filter_map(|of| of.first_key_value())
             .map(|(&at, _)| at)
             .min()
