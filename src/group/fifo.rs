@@ -201,16 +201,29 @@ impl<T> Fifo<T> {
     #[inline(never)]
     fn push_further(&mut self, message: T, more: usize) {
         let last = self.tail.block();
-        // SAFETY: the last block is there, or null, which it is only without messages. It is full,
-        // or made so that it is not.
+        if self.tail.has(MORE) || last.is_null() {
+            return self.push_grown(message, more);
+        }
+        self.tail.clear(HEAD);
+        // SAFETY: the last block is there, and empty.
+        unsafe {
+            self.room = (*last).places;
+            self.put_last(message);
+        }
+        self.tail.set(MORE);
+    }
+
+    /// Makes room for a message where there is no block, or no room in the last one.
+    #[inline(never)]
+    fn push_grown(&mut self, message: T, more: usize) {
+        let last = self.tail.block();
+        // SAFETY: the last block is there if the blocks hold messages. It is full, or made so that
+        // it is not.
         unsafe {
             if !self.tail.has(MORE) {
                 let large = self.tail.has(HEAD);
                 self.tail.clear(HEAD);
-                match last.is_null() {
-                    true => self.use_block(Block::first(more, large), 0),
-                    false => self.room = (*last).places,
-                }
+                self.use_block(Block::first(more, large), 0);
             } else if !self.widen(last) {
                 self.use_block(Block::link(last), 0);
                 self.tail.set(LARGE);
@@ -335,20 +348,34 @@ impl<T> Fifo<T> {
     /// # Safety
     ///
     /// It is the first block.
+    #[inline]
     unsafe fn emptied(&mut self, block: *mut Block<T>) {
+        if self.tail.has(LARGE) {
+            // SAFETY: it is the first block.
+            return unsafe { self.emptied_large(block) };
+        }
+        self.tail.clear(MORE | HEAD);
+        self.room = 0;
+    }
+
+    /// # Safety
+    ///
+    /// It is the first block.
+    #[inline(never)]
+    unsafe fn emptied_large(&mut self, block: *mut Block<T>) {
         let tail = self.tail.block();
-        if block == tail {
-            self.tail.clear(MORE | HEAD);
-            // SAFETY: the block is there.
-            if self.tail.has(LARGE) && unsafe { (*block).is_needed(self.room) } {
+        // SAFETY: the blocks are there; nobody else knows one that goes.
+        unsafe {
+            self.tail.clear(HEAD);
+            if block != tail {
+                return Block::unlink(block, tail);
+            }
+            if (*block).is_needed(self.room) {
                 self.tail.set(HEAD);
             }
-            self.room = 0;
-            return;
         }
-        self.tail.clear(HEAD);
-        // SAFETY: the blocks are there; nobody else knows the one that goes.
-        unsafe { Block::unlink(block, tail) };
+        self.tail.clear(MORE);
+        self.room = 0;
     }
 
     /// Gives back memory that a burst has left, if nothing waits.
