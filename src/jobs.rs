@@ -49,7 +49,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::by_key::{Order, Position};
+use crate::by_key::Position;
 use crate::limit::Limit;
 use crate::retry::Retry;
 use crate::ring::Ring;
@@ -73,14 +73,13 @@ pub(crate) mod tests;
 pub use claims::{Expired, Pick, Unclaim};
 pub use names::{Name, Pinned, Scope};
 pub use place::Place;
-use place::To;
 pub use push::{Entering, Taken};
 pub use refuse::{JobId, PushReason, Refused};
 pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Totals, Why};
 
 use awaited::Awaited;
 use home::{Home, InOrder};
-use records::{Dirty, Group, Job, Rank, Rare, State, Tenant, compare};
+use records::{Dirty, Group, Job, Rank, State, Tenant, compare};
 
 /// Jobs, and which of them is next.
 #[derive(Debug)]
@@ -272,7 +271,7 @@ impl<K, J> Jobs<K, J> {
 
     /// Whether nothing needs a tenant.
     fn is_unused(&self, tenant: &Tenant) -> bool {
-        tenant.is_as_made() && self.group(tenant.own).is_idle()
+        tenant.is_as_made() && self.group(tenant.own.index()).is_idle()
     }
 
     /// A job or a handle is gone: forgets its group and its tenant if nothing needs them. The
@@ -288,7 +287,7 @@ impl<K, J> Jobs<K, J> {
         }
         let of = self.tenant(tenant);
         if self.is_unused(of) && of.name != Name::default() {
-            let own = self.groups.key_at(of.own).expect(PINNED);
+            let own = of.own;
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);
             self.groups.remove(own);
@@ -349,10 +348,7 @@ impl<K: Ord, J> Jobs<K, J> {
     fn update_job(&mut self, at: u32) {
         let job = self.jobs.by_index(at);
         let waits = job.filter(|job| job.state == State::Ready && !job.links.is_in());
-        let position = waits.map(|job| {
-            let home = (None, Some(job.group));
-            (job.group, self.in_order(job.rank(), home))
-        });
+        let position = waits.map(|job| (job.group, self.in_order(job.rank(), job.group)));
         self.updated += 1;
         if let Some(job) = self.jobs.by_index_mut(at) {
             job.dirty = false;
@@ -364,12 +360,11 @@ impl<K: Ord, J> Jobs<K, J> {
         }
     }
 
-    /// Where a ready job of this tenant and group is to be inserted; either may not exist yet.
+    /// Where a ready job of this group is to be inserted.
     #[inline(always)]
-    fn in_order(&self, rank: Rank<'_, K>, (tenant, group): (Option<u32>, Option<u32>)) -> InOrder {
-        let group = group.map(|at| self.group(at));
-        let tenant = group.map(|group| group.tenant).or(tenant);
-        if let Some(group) = group.filter(|group| group.is_named) {
+    fn in_order(&self, rank: Rank<'_, K>, group: u32) -> InOrder {
+        let group = self.group(group);
+        if group.is_named {
             let position = rank.position(&self.jobs, &group.order);
             // A job behind another of its group's order is behind the front too.
             let is_behind = position == Position::Last && !group.order.is_empty();
@@ -382,7 +377,7 @@ impl<K: Ord, J> Jobs<K, J> {
                 return InOrder::Group(position);
             }
         }
-        let claimable = tenant.map_or(&Order::EMPTY, |tenant| &self.tenant(tenant).claimable);
+        let claimable = &self.tenant(group.tenant).claimable;
         InOrder::Tenant(rank.position(&self.jobs, claimable))
     }
 }

@@ -57,7 +57,7 @@ impl<K, J> JobQueue<K, J> {
     /// Cost: one look-up; the operations of the handle need none.
     pub fn tenant(&self, name: impl Into<Name>) -> Part<K, J> {
         let name = name.into();
-        Part::of(self.shared(), |jobs| jobs.pin(name))
+        Part::of(self.shared(), |jobs| jobs.pin(&name))
     }
 }
 
@@ -150,7 +150,7 @@ impl<K, J> Part<K, J> {
     #[must_use]
     pub fn group(&self, name: impl Into<Name>) -> Self {
         let (name, pinned) = (name.into(), self.pin.pinned);
-        Self::of(&self.pin.shared, |jobs| jobs.pin_group(pinned, name))
+        Self::of(&self.pin.shared, |jobs| jobs.pin_group(pinned, &name))
     }
 
     /// The place of a job in this part, for all pushes of the queue: no name is looked up. It is

@@ -96,7 +96,7 @@ impl<K, J> Jobs<K, J> {
     pub(super) fn rise(&mut self, at: u32, has_more: bool) {
         let tenant = self.group(at).tenant;
         self.awaited.note(&mut self.groups, at);
-        let own = self.tenant(tenant).own;
+        let own = self.tenant(tenant).own.index();
         self.awaited.note(&mut self.groups, own);
         if has_more && self.tenant(tenant).limit != Limit::Unlimited {
             self.rise_groups(tenant);

@@ -2,34 +2,26 @@
 
 use crate::slab::Key;
 
-use super::records::Group;
-use super::{Jobs, Name, PINNED, Pinned, Place, PushReason, Rare, Scope, To};
-
-/// The tenant and the group of a place, if they exist.
-#[derive(Clone, Copy)]
-pub(super) struct Known {
-    /// `None` for a place by handle: the group says the tenant.
-    pub(super) tenant: Option<u32>,
-    /// For a place by handle, the group may be gone.
-    pub(super) group: Option<Key>,
-}
+use super::place::To;
+use super::records::{Group, Rare};
+use super::{Jobs, Name, Pinned, PushReason, Scope};
 
 impl<K, J> Jobs<K, J> {
     /// The tenant of this name, made if there is none, and kept.
-    pub fn pin(&mut self, tenant: Name) -> Pinned {
+    pub fn pin(&mut self, tenant: &Name) -> Pinned {
         let tenant = self.tenant_named(tenant);
         self.keep(self.tenant(tenant).own)
     }
 
     /// The group of this name of the tenant of `of`, made if there is none, and kept.
-    pub fn pin_group(&mut self, of: Pinned, group: Name) -> Pinned {
+    pub fn pin_group(&mut self, of: Pinned, group: &Name) -> Pinned {
         let group = self.group_named(self.group(of.at()).tenant, group);
         self.keep(group)
     }
 
-    fn keep(&mut self, group: u32) -> Pinned {
-        self.group_mut(group).pins += 1;
-        Pinned(self.groups.key_at(group).expect(PINNED))
+    fn keep(&mut self, group: Key) -> Pinned {
+        self.group_mut(group.index()).pins += 1;
+        Pinned(group)
     }
 
     /// Unpins a part, and forgets its name if nothing else needs it.
@@ -48,48 +40,27 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The tenant and the group of this place, if they exist.
+    /// The group of this place. One that is named is made if there is none; that of a handle may be
+    /// gone.
     #[inline(always)]
-    pub(super) fn known(&self, place: &Place, queue: u64) -> Result<Known, PushReason> {
-        match &place.home {
-            To::Named { tenant, group } => Ok(self.find(tenant, group.as_ref())),
-            &To::Pinned { queue: of, at } => {
-                let own = (of == queue).then_some(at.0).ok_or(PushReason::Stale)?;
-                let (tenant, group) = (None, Some(own));
-                Ok(Known { tenant, group })
+    pub(super) fn home_of(&mut self, place: &To, queue: u64) -> Result<Key, PushReason> {
+        match place {
+            To::Named { tenant, group } => {
+                let tenant = self.tenant_named(tenant);
+                Ok(match group {
+                    Some(group) => self.group_named(tenant, group),
+                    None => self.tenant(tenant).own,
+                })
             }
-        }
-    }
-
-    /// Makes the group of this place, which does not exist yet.
-    #[cold]
-    pub(super) fn make_home(&mut self, to: To) -> u32 {
-        let To::Named { tenant, group } = to else {
-            unreachable!("a handle keeps its group")
-        };
-        let tenant = self.tenant_named(tenant);
-        match group {
-            Some(group) => self.add_group(tenant, group),
-            None => self.tenant(tenant).own,
+            &To::Pinned { queue: of, at } => (of == queue).then_some(at.0).ok_or(PushReason::Stale),
         }
     }
 
     /// The job of a tenant that has the unique name in `rare`, if there is one.
     #[cold]
-    pub(super) fn named(&self, tenant: Option<u32>, rare: &Rare) -> Option<Key> {
-        let unique = &self.tenant(tenant?).unique;
+    pub(super) fn named(&self, tenant: u32, rare: &Rare) -> Option<Key> {
+        let unique = &self.tenant(tenant).unique;
         unique.get(rare.unique.as_ref()?).copied()
-    }
-
-    /// The tenant and the group of these names, or of a tenant's jobs without a group.
-    pub(super) fn find(&self, tenant: &Name, group: Option<&Name>) -> Known {
-        let tenant = self.names.get(tenant).copied();
-        let of = tenant.map(|at| self.tenant(at));
-        let group = of.and_then(|of| match group {
-            None => self.groups.key_at(of.own),
-            Some(name) => of.groups.get(name).copied(),
-        });
-        Known { tenant, group }
     }
 
     /// How many jobs of this tenant or group, or of all, could be claimed now.

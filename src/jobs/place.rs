@@ -126,12 +126,6 @@ impl Place {
         self
     }
 
-    /// Whether the place gives a group by name.
-    #[inline]
-    pub(super) fn has_group(&self) -> bool {
-        matches!(self.home, To::Named { group: Some(_), .. })
-    }
-
     /// The place in the part of a handle of this queue.
     #[inline]
     pub(crate) fn pinned(queue: u64, at: Pinned) -> Self {

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use crate::by_key::Position;
 use crate::limit::Limit;
 use crate::retry::Retry;
-use crate::slab::{Key, Slab};
+use crate::slab::{Key, NO_INDEX, Slab};
 
 use super::home::{Home, InOrder};
-use super::pins::Known;
 use super::records::{Dirty, Group, Job, Rank, Rare, State, Tenant};
 use super::{DIRTY_KEPT, JobId, Jobs, Name, ONCE, PINNED, Place, PushReason, Refused, Scope};
 
@@ -38,15 +36,20 @@ impl<K: Ord, J> Jobs<K, J> {
         replaces: bool,
         mut admit: impl FnMut() -> Result<(), PushReason>,
     ) -> Result<(Key, Option<Key>), PushReason> {
-        let known = self.known(place, queue)?;
+        let group = self.home_of(&place.home, queue)?;
+        let entering = Entered { jobs: self, group };
+        let jobs = &mut *entering.jobs;
+        let home = jobs.groups.get_mut(group).ok_or(PushReason::Stale)?;
         let (mut old, mut due, mut tried) = (None, None, 0);
         if let Some(rare) = &place.rare {
-            old = self.replaced(known, rare, (replaces, queue))?;
+            let tenant = home.tenant;
+            old = jobs.replaced(tenant, rare, (replaces, queue))?;
             (due, tried) = (rare.due, rare.tried);
-        } else if let Some(group) = known.group {
-            let home = self.groups.get_mut(group).ok_or(PushReason::Stale)?;
+        } else {
             admit()?;
-            if let Some(id) = push_behind((group, home), &mut self.jobs, &mut self.last, job) {
+            let home = (group.index(), home);
+            if let Some(id) = push_behind(home, &mut jobs.jobs, &mut jobs.last, job) {
+                std::mem::forget(entering);
                 return Ok((id, None));
             }
         }
@@ -54,17 +57,15 @@ impl<K: Ord, J> Jobs<K, J> {
             admit()?;
         }
         let (key, _) = job.as_ref().expect(ONCE);
-        let is_due = due.is_none_or(|due| due <= self.timers.now());
+        let is_due = due.is_none_or(|due| due <= jobs.timers.now());
         // A date that has passed is not remembered.
         place.rare.take_if(|rare| is_due && rare.is_over());
-        let in_order = is_due.then(|| self.new_in_order(key, place, known));
-        let group = match known.group {
-            Some(group) => group.index(),
-            None => self.make_home(std::mem::take(&mut place.home)),
-        };
-        let entering = (job.take().expect(ONCE), place.rare.take());
+        let sequence = jobs.last + 1;
+        let in_order = is_due.then(|| jobs.in_order(Rank { key, sequence }, group.index()));
+        let job = (job.take().expect(ONCE), place.rare.take());
         let due = due.unwrap_or_default();
-        let id = self.insert(entering, (group, in_order), (due, tried));
+        let id = jobs.insert(job, (group.index(), in_order), (due, tried));
+        std::mem::forget(entering);
         Ok((id, old))
     }
 
@@ -79,14 +80,10 @@ impl<K: Ord, J> Jobs<K, J> {
     #[cold]
     fn replaced(
         &self,
-        known: Known,
+        tenant: u32,
         rare: &Rare,
         (replaces, queue): (bool, u64),
     ) -> Result<Option<Key>, PushReason> {
-        let tenant = match known.group {
-            Some(group) => Some(self.groups.get(group).ok_or(PushReason::Stale)?.tenant),
-            None => known.tenant,
-        };
         if rare.attempts == Some(Limit::AtMost(0)) {
             return Err(PushReason::OutOfRange(Retry::NO_ATTEMPT));
         }
@@ -97,16 +94,21 @@ impl<K: Ord, J> Jobs<K, J> {
             old => Ok(old),
         }
     }
+}
 
-    /// Where a new job that is due is to be inserted.
-    fn new_in_order(&self, key: &K, place: &Place, known: Known) -> InOrder {
-        let is_new = known.group.is_none() && place.has_group();
-        if is_new && self.group_limit.room(0) == 0 {
-            return InOrder::Group(Position::First);
+/// A group that a job is entering. If the job is refused, or a comparison panics, the names that
+/// were made for it are forgotten.
+struct Entered<'a, K, J> {
+    jobs: &'a mut Jobs<K, J>,
+    group: Key,
+}
+
+impl<K, J> Drop for Entered<'_, K, J> {
+    #[cold]
+    fn drop(&mut self) {
+        if self.jobs.groups.get(self.group).is_some() {
+            self.jobs.reap(self.group.index());
         }
-        let sequence = self.last + 1;
-        let group = known.group.map(Key::index);
-        self.in_order(Rank { key, sequence }, (known.tenant, group))
     }
 }
 
@@ -114,7 +116,7 @@ impl<K: Ord, J> Jobs<K, J> {
 /// more could be claimed, and nothing else changes.
 #[inline(always)]
 fn push_behind<K: Ord, J>(
-    (at, group): (Key, &mut Group),
+    (at, group): (u32, &mut Group),
     jobs: &mut Slab<Job<K, J>>,
     last: &mut u64,
     job: &mut Option<(K, J)>,
@@ -128,7 +130,7 @@ fn push_behind<K: Ord, J>(
     if (Rank { key, sequence }).compare(before).is_lt() {
         return None;
     }
-    let mut job = Job::new(job.take().expect(ONCE), (at.index(), sequence), 0, None);
+    let mut job = Job::new(job.take().expect(ONCE), (at, sequence), 0, None);
     (job.links, job.state) = (group.order.next_links(), State::Ready);
     let id = jobs.insert(job);
     group.order.push(jobs, id.index());
@@ -193,19 +195,22 @@ impl<K, J> Jobs<K, J> {
         });
     }
 
+    #[cold]
     pub(super) fn add_tenant(&mut self, name: Name) -> u32 {
-        let at = self.tenants.insert(Tenant::new(name.clone())).index();
-        let own = self.groups.insert(Group::new(None, at, Limit::Unlimited));
-        self.tenant_mut(at).own = own.index();
+        let own = Group::new(None, NO_INDEX, Limit::Unlimited);
+        let own = self.groups.insert(own);
+        let at = self.tenants.insert(Tenant::new(name.clone(), own)).index();
+        self.group_mut(own.index()).tenant = at;
         self.names.insert(name, at);
         at
     }
 
-    pub(super) fn add_group(&mut self, tenant: u32, name: Name) -> u32 {
+    #[cold]
+    pub(super) fn add_group(&mut self, tenant: u32, name: Name) -> Key {
         let group = Group::new(Some(name.clone()), tenant, self.group_limit);
-        let at = self.groups.insert(group);
-        self.tenant_mut(tenant).groups.insert(name, at);
-        at.index()
+        let group = self.groups.insert(group);
+        self.tenant_mut(tenant).groups.insert(name, group);
+        group
     }
 
     /// Gives a job another key, and the place of that key. The old key is left in `key`.
@@ -252,20 +257,19 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn list_if(&self, scope: &Scope, is_meant: impl Fn(State) -> bool) -> Vec<Key> {
-        let of = match scope {
-            Scope::Queue => None,
-            Scope::Tenant(tenant) => Some((tenant, None)),
-            Scope::Group { tenant, group } => Some((tenant, Some(group))),
-        };
-        let known = of.map(|(tenant, group)| self.find(tenant, group));
         let is_in = |job: &Job<K, J>| {
-            let is_of = |known: &Known| match of {
-                Some((_, Some(_))) => known.group.map(Key::index) == Some(job.group),
-                _ => known.tenant == Some(self.group(job.group).tenant),
-            };
-            is_meant(job.state) && known.as_ref().is_none_or(is_of)
+            let own = self.group(job.group);
+            let is_of = |tenant: &Name| self.tenant(own.tenant).name == *tenant;
+            match scope {
+                Scope::Queue => true,
+                Scope::Tenant(tenant) => is_of(tenant),
+                Scope::Group { tenant, group } => {
+                    own.is_named && own.name == *group && is_of(tenant)
+                }
+            }
         };
-        let jobs = self.jobs.iter().filter(|(_, job)| is_in(job));
+        let jobs = self.jobs.iter();
+        let jobs = jobs.filter(|(_, job)| is_meant(job.state) && is_in(job));
         let mut found: Vec<_> = jobs.map(|(id, job)| (job.sequence, id)).collect();
         found.sort_unstable();
         found.into_iter().map(|(_, id)| id).collect()

@@ -218,8 +218,8 @@ pub(super) struct Tenant {
     pub(super) link: Link,
     pub(super) limit: Limit,
     pub(super) running: u32,
-    /// The slot of the [`Group`] of its jobs without a group.
-    pub(super) own: u32,
+    /// The [`Group`] of its jobs without a group.
+    pub(super) own: Key,
     /// How many of its jobs could be claimed by the groups' limits.
     pub(super) units: u64,
     /// How many of these could be claimed by its own limit.
@@ -233,13 +233,13 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    pub(super) fn new(name: Name) -> Self {
+    pub(super) fn new(name: Name, own: Key) -> Self {
         Self {
             name,
+            own,
             link: Link::new(1),
             limit: Limit::Unlimited,
             running: 0,
-            own: NO_INDEX,
             units: 0,
             counted: 0,
             claimable: Order::EMPTY,

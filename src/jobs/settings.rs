@@ -20,14 +20,14 @@ impl<K, J> Jobs<K, J> {
                 return Ok(());
             }
             Scope::Tenant(name) => {
-                let tenant = self.tenant_named(name);
+                let tenant = self.tenant_named(&name);
                 self.tenant_mut(tenant).limit = limit;
                 self.rise_groups(tenant);
-                self.tenant(tenant).own
+                self.tenant(tenant).own.index()
             }
             Scope::Group { tenant, group } => {
-                let tenant = self.tenant_named(tenant);
-                let group = self.group_named(tenant, group);
+                let tenant = self.tenant_named(&tenant);
+                let group = self.group_named(tenant, &group).index();
                 self.group_mut(group).limit = limit;
                 group
             }
@@ -39,14 +39,12 @@ impl<K, J> Jobs<K, J> {
 
     /// The limit that applies to this scope.
     pub fn limit(&self, scope: &Scope) -> Limit {
+        let of = |name| self.names.get(name).map(|&at| self.tenant(at));
         match scope {
             Scope::Queue => self.limit,
-            Scope::Tenant(name) => {
-                let tenant = self.names.get(name).map(|&at| self.tenant(at).limit);
-                tenant.unwrap_or(Limit::Unlimited)
-            }
+            Scope::Tenant(name) => of(name).map_or(Limit::Unlimited, |tenant| tenant.limit),
             Scope::Group { tenant, group } => {
-                let group = self.find(tenant, Some(group)).group;
+                let group = of(tenant).and_then(|tenant| tenant.groups.get(group));
                 group.map_or(self.group_limit, |at| self.group(at.index()).limit)
             }
         }
@@ -55,20 +53,22 @@ impl<K, J> Jobs<K, J> {
     /// Sets how many jobs in a row are claimed from this tenant in its turn.
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-        let tenant = self.tenant_named(tenant);
+        let tenant = self.tenant_named(&tenant);
         self.tenant_mut(tenant).link.weight = weight;
-        self.reap(self.tenant(tenant).own);
+        self.reap(self.tenant(tenant).own.index());
         Ok(())
     }
 
-    pub(super) fn tenant_named(&mut self, name: Name) -> u32 {
-        let known = self.names.get(&name).copied();
-        known.unwrap_or_else(|| self.add_tenant(name))
+    /// The tenant of this name, made if there is none.
+    pub(super) fn tenant_named(&mut self, name: &Name) -> u32 {
+        let known = self.names.get(name).copied();
+        known.unwrap_or_else(|| self.add_tenant(name.clone()))
     }
 
-    pub(super) fn group_named(&mut self, tenant: u32, name: Name) -> u32 {
-        let known = self.tenant(tenant).groups.get(&name).copied();
-        known.map_or_else(|| self.add_group(tenant, name), Key::index)
+    /// The group of this name, made if there is none.
+    pub(super) fn group_named(&mut self, tenant: u32, name: &Name) -> Key {
+        let known = self.tenant(tenant).groups.get(name).copied();
+        known.unwrap_or_else(|| self.add_group(tenant, name.clone()))
     }
 
     /// Changes when a waiting job is due.
@@ -134,7 +134,7 @@ impl<K, J> Jobs<K, J> {
         }
         let tenant = self.group(job.group).tenant;
         let rare = job.rare.as_deref();
-        if let Some(key) = rare.and_then(|rare| self.named(Some(tenant), rare)) {
+        if let Some(key) = rare.and_then(|rare| self.named(tenant, rare)) {
             return Err(Refused::Duplicate(JobId { queue, key }));
         }
         self.job_mut(key.index()).attempts = 0;

@@ -211,7 +211,7 @@ impl<K, J> Jobs<K, J> {
         all.filter(|tenant| !self.is_unused(tenant)).map(|tenant| {
             let groups = tenant.groups.values();
             let groups: Vec<_> = groups.map(|at| self.status(at.index())).collect();
-            let own = self.group(tenant.own).members as usize;
+            let own = self.group(tenant.own.index()).members as usize;
             TenantStatus {
                 name: tenant.name.clone(),
                 weight: tenant.link.weight,

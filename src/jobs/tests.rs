@@ -69,7 +69,7 @@ impl<K: Ord, J> Jobs<K, J> {
     fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {
         let mine = |job: &&Job<K, J>| self.group(job.group).tenant == at;
         let jobs = || self.jobs.iter().map(|(_, job)| job).filter(mine);
-        let own = self.group(tenant.own);
+        let own = self.group(tenant.own.index());
         assert!(!own.is_named && own.front == NO_INDEX && own.order.is_empty());
         assert_eq!((own.tenant, own.limit), (at, Limit::Unlimited));
         let mut units = 0;
@@ -77,7 +77,7 @@ impl<K: Ord, J> Jobs<K, J> {
             .groups
             .values()
             .map(|key| key.index())
-            .chain([tenant.own])
+            .chain([tenant.own.index()])
         {
             units += self.check_group(group, self.group(group));
         }

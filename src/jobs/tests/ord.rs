@@ -112,6 +112,7 @@ fn a_push_changes_nothing() {
         Place::new().tenant(1),
         Place::new().group(0),
         Place::new().tenant(1).group(1),
+        Place::new().tenant(1).group(9),
     ] {
         with_every_fuse(|jobs, _| {
             add(jobs, Fused(0), place.clone(), 24);

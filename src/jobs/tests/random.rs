@@ -191,10 +191,10 @@ impl Both {
         let len = self.pins.len();
         match act {
             Act::Pin(tenant, group) => {
-                let mut pin = self.jobs.pin(tenant.into());
+                let mut pin = self.jobs.pin(&tenant.into());
                 if let Some(group) = group {
                     let whole = pin;
-                    pin = self.jobs.pin_group(whole, group.into());
+                    pin = self.jobs.pin_group(whole, &group.into());
                     self.jobs.unpin(whole);
                 }
                 self.pins.push(((tenant, group), pin));
