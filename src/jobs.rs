@@ -193,7 +193,8 @@ impl<K, J> Jobs<K, J> {
         self.tenants.by_index_mut(at).expect(PINNED)
     }
 
-    /// Changes a job's state, and ends what belongs to the old one: its timer, its entry in `dead`.
+    /// Changes a job's state, and ends what belongs to the old one: its timer, its entry in `dead`,
+    /// its unique name.
     /// A job that becomes ready and is in no order is marked dirty.
     fn set_state(&mut self, at: u32, state: State) {
         let (key, job) = self.jobs.entry_at(at).expect(PINNED);
@@ -219,10 +220,8 @@ impl<K, J> Jobs<K, J> {
         let balance = home.count(&self.jobs, &mut self.dirty, states);
         let home = (home.at, home.group.tenant);
         self.count(home, balance, states);
-        match states {
-            (State::Dead, _) => self.keep_unique(key),
-            (_, State::Dead) => self.free_unique(key),
-            _ => {}
+        if states.0.keeps_unique() != state.keeps_unique() {
+            self.set_unique(key, state.keeps_unique());
         }
         if state == State::Ready && !was_in {
             self.mark_dirty(at);

@@ -6,7 +6,7 @@ use crate::shown::error_says;
 use crate::slab::Key;
 
 use super::home::Home;
-use super::records::{Job, State, compare};
+use super::records::{Job, Rare, State, compare};
 use super::{Jobs, Name, PINNED, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
@@ -210,11 +210,33 @@ impl<K, J> Jobs<K, J> {
     /// Completes a job.
     #[inline(always)]
     pub fn complete(&mut self, pick: Pick) -> Result<Taken<K, J>, Expired> {
-        let Some(job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
+        let Some(mut job) = self.jobs.remove_if(pick.id, |job| pick.is_of(job)) else {
             return Err(Expired);
         };
         self.totals.completed += 1;
-        Ok(self.ended(job, State::Claimed))
+        let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
+        let balance = home.count_gone(&mut self.dirty);
+        let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
+        self.running -= 1;
+        self.balanced((job.group, tenant), balance);
+        if let Some(rare) = job.rare.take() {
+            self.forget(tenant, &rare);
+        }
+        if is_last {
+            self.reap(job.group);
+        }
+        Ok(job.into_taken())
+    }
+
+    /// Cancels the timer and frees the unique name of a job that was claimed and is gone.
+    #[cold]
+    fn forget(&mut self, tenant: u32, rare: &Rare) {
+        if let Some(timer) = rare.timer {
+            self.timers.cancel(timer);
+        }
+        if let Some(name) = &rare.unique {
+            self.tenant_mut(tenant).unique.remove(name);
+        }
     }
 
     /// Undoes a claim; returns the job's data.

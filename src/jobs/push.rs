@@ -24,6 +24,18 @@ pub struct Taken<K, J> {
     pub attempts: u32,
 }
 
+impl<K, J> Job<K, J> {
+    /// What is left of a job that is out.
+    #[inline(always)]
+    pub(super) fn into_taken(self) -> Taken<K, J> {
+        Taken {
+            key: self.key,
+            job: self.data,
+            attempts: self.attempts,
+        }
+    }
+}
+
 impl<K: Ord, J> Jobs<K, J> {
     /// Pushes a job, unless a check or `admit` refuses it. `admit` comes last, and may be asked
     /// twice. A job that `replaces` the waiting one with its unique name needs no `admit`; the
@@ -153,13 +165,13 @@ impl<K, J> Jobs<K, J> {
         job.state = in_order.map_or(State::Uncounted, |_| State::Ready);
         let is_rare = job.rare.is_some();
         let id = self.jobs.insert(job);
-        if is_rare {
-            self.keep_unique(id);
-        }
         let Some(in_order) = in_order else {
             self.wait_until(id, due);
             return id;
         };
+        if is_rare {
+            self.set_unique(id, true);
+        }
         let mut home = Home::of(at, &mut self.groups, &mut self.tenants);
         home.insert(&self.jobs, id.index(), in_order);
         let states = (State::Uncounted, State::Ready);
@@ -291,71 +303,24 @@ impl<K, J> Jobs<K, J> {
 
     /// Takes out a job, which is not claimed.
     fn take_out(&mut self, id: Key) -> Taken<K, J> {
-        let job = self.jobs.by_index(id.index()).expect(PINNED);
-        if job.links.is_in() {
-            let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
-            home.remove(&self.jobs, id.index());
-        }
+        self.set_state(id.index(), State::Uncounted);
         let job = self.jobs.remove(id).expect(PINNED);
-        let state = job.state;
         self.totals.removed += 1;
-        if let Some(rare) = job.rare.as_ref().filter(|_| state == State::Dead) {
-            self.dead.remove(&rare.number);
-        }
-        self.ended(job, state)
+        self.reap(job.group);
+        job.into_taken()
     }
 
-    /// Counts a job that has left, had this state, and is in no order.
-    #[inline(always)]
-    pub(super) fn ended(&mut self, job: Job<K, J>, state: State) -> Taken<K, J> {
-        let (group, attempts) = (job.group, job.attempts);
-        let states = (state, State::Uncounted);
-        let mut home = Home::of(group, &mut self.groups, &mut self.tenants);
-        let balance = match state {
-            State::Claimed => home.count_gone(&mut self.dirty),
-            _ => home.count(&self.jobs, &mut self.dirty, states),
-        };
-        let (tenant, is_last) = (home.group.tenant, home.group.members == 0);
-        self.count((group, tenant), balance, states);
-        if let Some(rare) = job.rare {
-            self.forget((tenant, state), &rare);
-        }
-        if is_last {
-            self.reap(group);
-        }
-        let (key, job) = (job.key, job.data);
-        Taken { key, job, attempts }
-    }
-
-    /// Cancels the timer of a job that had this state; frees its unique name unless it was dead.
+    /// Registers a job's unique name, or frees it for other jobs.
     #[cold]
-    fn forget(&mut self, (tenant, state): (u32, State), rare: &Rare) {
-        if let Some(timer) = rare.timer {
-            self.timers.cancel(timer);
-        }
-        if let Some(name) = rare.unique.as_ref().filter(|_| state != State::Dead) {
-            self.tenant_mut(tenant).unique.remove(name);
-        }
-    }
-
-    /// Frees a job's unique name for other jobs.
-    #[cold]
-    pub(super) fn free_unique(&mut self, id: Key) {
-        let job = self.jobs.by_index(id.index()).expect(PINNED);
-        if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.as_ref()) {
-            let tenant = self.groups.by_index(job.group).expect(PINNED).tenant;
-            let tenant = self.tenants.by_index_mut(tenant).expect(PINNED);
-            tenant.unique.remove(name);
-        }
-    }
-
-    /// Registers a job's unique name.
-    #[cold]
-    pub(super) fn keep_unique(&mut self, id: Key) {
+    pub(super) fn set_unique(&mut self, id: Key, is_kept: bool) {
         let job = self.job(id.index());
         if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.clone()) {
             let tenant = self.group(job.group).tenant;
-            self.tenant_mut(tenant).unique.insert(name, id);
+            let unique = &mut self.tenant_mut(tenant).unique;
+            match is_kept {
+                true => unique.insert(name, id),
+                false => unique.remove(&name),
+            };
         }
     }
 }

@@ -141,6 +141,13 @@ pub(super) enum State {
     Uncounted,
 }
 
+impl State {
+    /// Whether a job in this state has its unique name for itself.
+    pub(super) fn keeps_unique(self) -> bool {
+        !matches!(self, Self::Dead | Self::Uncounted)
+    }
+}
+
 /// What the next claim puts in order, by the number of its slot. Another job or group may have that
 /// slot by then; it is left as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
