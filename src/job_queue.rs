@@ -112,7 +112,6 @@ mod claiming;
 mod control;
 #[cfg(all(test, loom))]
 mod model;
-mod next_dead;
 mod parts;
 mod push;
 mod push_wait;

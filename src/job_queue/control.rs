@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use crate::due::{Dates, Timed};
-use crate::error::OutOfRange;
+use crate::error::{Closed, OutOfRange};
 use crate::jobs::{JobId, Jobs, Name, Refused, Scope, Taken, Why};
 use crate::limit::Limit;
 use crate::slab::Key;
 use crate::trace;
-use crate::wait::sealed;
+use crate::wait::{Op, Wait, sealed};
 
 use super::JobQueue;
 use super::body::{Body, Stored, taken, unwrapped};
+use super::claiming::Claiming;
 use super::refuse::PushError;
 
 impl<K, J> JobQueue<K, J> {
@@ -238,6 +239,31 @@ impl<K, J> JobQueue<K, J> {
         let name = |id| self.shared().name(id);
         self.shared()
             .read(|state| state.jobs.dead().map(name).collect())
+    }
+
+    /// Waits for a [dead](Self::dead) job that no wait has returned yet. Each dead job is returned
+    /// once, by one wait, even if it died before any wait began. A job that is requeued or removed
+    /// before it is returned is skipped.
+    ///
+    /// Cancel safe: if a dropped wait had been woken, the next one is woken.
+    ///
+    /// ```
+    /// use conversant::job_queue::{JobQueue, Place};
+    ///
+    /// let queue = JobQueue::builder().attempts(1).build()?;
+    /// let mail = queue.push(1, "mail", Place::new())?;
+    /// queue.claim_one().wait()?.fail()?;
+    /// assert_eq!(queue.next_dead().wait(), Ok(mail));
+    /// queue.requeue(mail)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`] if the queue is closed, no job waits, none is claimed, and each dead job has been
+    /// returned.
+    pub fn next_dead(&self) -> Wait<impl Op<Output = Result<JobId, Closed>>> {
+        Claiming::dead(self.shared())
     }
 
     /// Lets a dead job wait again, at the place of its key, with no attempt counted.

@@ -74,6 +74,31 @@ pub(super) struct State<K, J> {
     gone: bool,
 }
 
+/// What a wait stands in line for.
+#[derive(Clone, Copy)]
+pub(super) enum Line {
+    /// Any job that may run.
+    Any,
+    /// One of this tenant or group.
+    Part(Pinned),
+    /// A dead job that no wait has returned.
+    Dead,
+}
+
+impl Line {
+    /// For a job of this part, or for any.
+    pub(super) fn of(part: Option<Pinned>) -> Self {
+        part.map_or(Self::Any, Self::Part)
+    }
+
+    pub(super) fn part(self) -> Option<Pinned> {
+        match self {
+            Self::Part(of) => Some(of),
+            Self::Any | Self::Dead => None,
+        }
+    }
+}
+
 /// Whether a job is dead now; and the job, if nobody will ever claim it.
 type Returned<K, J> = (bool, Option<Taken<K, Stored<J>>>);
 
@@ -256,14 +281,27 @@ impl<K, J> State<K, J> {
         self.watchers.is_empty() || self.notify_watchers(wakes)
     }
 
-    /// Changes the claims that wait for a part, or for any job.
-    pub(super) fn claims_of<R>(
+    /// Notifies the waits for dead jobs that are due; false if the batch is full and more are due.
+    #[cold]
+    fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
+        let all = self.watchers.len();
+        let due = match self.finished() {
+            true => all,
+            false => self.jobs.unreported().take(all).count(),
+        };
+        self.watchers.notify_up_to(due, wakes)
+    }
+
+    /// Changes the waits in a line.
+    pub(super) fn waits_in<R>(
         &mut self,
-        of: Option<Pinned>,
+        line: Line,
         change: impl FnOnce(&mut Waiters<()>) -> R,
     ) -> R {
-        let Some(of) = of else {
-            return change(&mut self.claims);
+        let of = match line {
+            Line::Any => return change(&mut self.claims),
+            Line::Part(of) => of,
+            Line::Dead => return change(&mut self.watchers),
         };
         let claims = self.part_claims.entry(of).or_default();
         let was_awaited = !claims.is_empty();
@@ -279,15 +317,11 @@ impl<K, J> State<K, J> {
         result
     }
 
-    /// Takes a claim out of its wait queue. As [`Waiters::withdraw`].
-    pub(super) fn withdraw(
-        &mut self,
-        of: Option<Pinned>,
-        ticket: &mut Option<Ticket>,
-    ) -> ClonedWaker {
+    /// Takes a wait out of its line. As [`Waiters::withdraw`].
+    pub(super) fn withdraw(&mut self, line: Line, ticket: &mut Option<Ticket>) -> ClonedWaker {
         match ticket {
             None => ClonedWaker::default(),
-            Some(_) => ClonedWaker(self.claims_of(of, |claims| claims.withdraw(ticket))),
+            Some(_) => ClonedWaker(self.waits_in(line, |waits| waits.withdraw(ticket))),
         }
     }
 
