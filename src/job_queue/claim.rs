@@ -214,8 +214,8 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// # Errors
     ///
     /// [`Expired`] if the lease has run out; nothing has changed.
-    pub fn give_back(mut self) -> Result<(), Expired> {
-        self.end(Unclaim::Ready).map(drop)
+    pub fn give_back(self) -> Result<(), Expired> {
+        self.give_back_at(Duration::ZERO)
     }
 
     /// As [`give_back`](Self::give_back), but the job is not due before this date. A date, not a

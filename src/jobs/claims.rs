@@ -40,8 +40,6 @@ impl Pick {
 /// What becomes of a claimed job that is not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unclaim {
-    /// It waits again.
-    Ready,
     /// It waits again, and is due at this time.
     At(Duration),
     /// As `At`, and the attempt does not count.
@@ -267,12 +265,12 @@ impl<K, J> Jobs<K, J> {
         let dead = match how {
             Unclaim::Failed | Unclaim::FailedUntil(_) => retry.is_last(attempts),
             Unclaim::FailedForGood => true,
-            Unclaim::Ready | Unclaim::At(_) | Unclaim::Snoozed(_) => false,
+            Unclaim::At(_) | Unclaim::Snoozed(_) => false,
         };
         let due = match how {
             Unclaim::At(due) | Unclaim::Snoozed(due) | Unclaim::FailedUntil(due) => due,
             Unclaim::Failed => at.saturating_add(retry.pause(attempts)),
-            Unclaim::Ready | Unclaim::FailedForGood => Duration::ZERO,
+            Unclaim::FailedForGood => Duration::ZERO,
         };
         if dead {
             self.set_state(id.index(), State::Dead);

@@ -1,13 +1,12 @@
 //! The status of jobs, groups and tenants, and what keeps a job from running.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::limit::Limit;
 use crate::shown::says;
 use crate::slab::{Key, NO_INDEX};
 
-use super::records::{Group, State};
+use super::records::{Group, Job, State};
 use super::{Jobs, Name};
 
 /// What keeps a job from being claimed, or that it is claimed. If several things keep it, the
@@ -96,15 +95,26 @@ pub enum JobState {
     Dead,
 }
 
-impl fmt::Display for JobState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match *self {
-            Self::Ready => return f.pad("ready"),
-            Self::Due(due) => Why::Due(due),
-            Self::Claimed(until) => Why::Claimed(until),
-            Self::Dead => Why::Dead,
-        };
-        why.fmt(f)
+says!(JobState {
+    Self::Ready => "ready",
+    Self::Due(due) => "not due before {due:?}",
+    Self::Claimed(None) => "claimed",
+    Self::Claimed(Some(until)) => "claimed until {until:?}",
+    Self::Dead => "dead: it failed too often",
+});
+
+impl<K, J> Job<K, J> {
+    /// Its state; `None` while it is being pushed or taken out.
+    fn status(&self) -> Option<JobState> {
+        let timer = self.rare.as_ref().and_then(|rare| rare.timer);
+        let rings = timer.map(|timer| timer.at());
+        Some(match self.state {
+            State::Ready => JobState::Ready,
+            State::Later => JobState::Due(rings?),
+            State::Claimed => JobState::Claimed(rings),
+            State::Dead => JobState::Dead,
+            State::Uncounted => return None,
+        })
     }
 }
 
@@ -153,18 +163,14 @@ impl<K: Ord, J> Jobs<K, J> {
     ///
     /// Runs the user's `Ord`. If that panics, nothing has changed.
     pub fn why(&mut self, id: Key) -> Option<Why> {
-        let job = self.jobs.get(id)?;
-        let timer = job.rare.as_ref().and_then(|rare| rare.timer);
-        let rings = timer.map(|timer| timer.at());
-        Some(match job.state {
-            State::Ready => {
+        Some(match self.jobs.get(id)?.status()? {
+            JobState::Ready => {
                 self.update_orders();
                 self.why_ready(id.index())
             }
-            State::Later => Why::Due(rings?),
-            State::Claimed => Why::Claimed(rings),
-            State::Dead => Why::Dead,
-            State::Uncounted => return None,
+            JobState::Due(due) => Why::Due(due),
+            JobState::Claimed(until) => Why::Claimed(until),
+            JobState::Dead => Why::Dead,
         })
     }
 
@@ -228,21 +234,12 @@ impl<K, J> Jobs<K, J> {
     pub fn status_of(&self, id: Key) -> Option<JobStatus> {
         let job = self.jobs.get(id)?;
         let group = self.group(job.group);
-        let rare = job.rare.as_deref();
-        let rings = rare.and_then(|rare| rare.timer).map(|timer| timer.at());
-        let state = match job.state {
-            State::Ready => JobState::Ready,
-            State::Later => JobState::Due(rings?),
-            State::Claimed => JobState::Claimed(rings),
-            State::Dead => JobState::Dead,
-            State::Uncounted => return None,
-        };
         Some(JobStatus {
             tenant: self.tenant(group.tenant).name.clone(),
             group: group.is_named.then(|| group.name.clone()),
-            unique: rare.and_then(|rare| rare.unique.clone()),
+            unique: job.rare.as_ref().and_then(|rare| rare.unique.clone()),
             attempts: job.attempts,
-            state,
+            state: job.status()?,
         })
     }
 

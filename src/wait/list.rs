@@ -31,11 +31,11 @@
 //! before them called `rewait`.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::num::NonZeroU64;
 use std::task::Waker;
 
 use super::session::WakeBatch;
+use crate::shown::says;
 
 /// A place in the queue: a lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,15 +63,11 @@ pub enum WaiterState {
     Granted,
 }
 
-impl fmt::Display for WaiterState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Waiting => "waiting",
-            Self::Notified => "notified",
-            Self::Granted => "granted",
-        })
-    }
-}
+says!(WaiterState {
+    Self::Waiting => "waiting",
+    Self::Notified => "notified",
+    Self::Granted => "granted",
+});
 
 /// How many waiters one thing has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

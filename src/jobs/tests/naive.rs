@@ -236,7 +236,6 @@ impl Naive {
                 self.wait(number, due);
             }
             Unclaim::Failed => self.wait(number, failed + pause),
-            Unclaim::Ready => job.is = Is::Ready,
         }
         self.update_orders();
     }

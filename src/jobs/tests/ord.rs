@@ -47,7 +47,7 @@ fn stage() -> (Fusing, Vec<Key>, Vec<Pick>) {
     }
     let picks = claim(&mut jobs, None, 9, None);
     for &pick in &picks[..3] {
-        jobs.give_back(pick, Unclaim::Ready).unwrap();
+        jobs.give_back(pick, Unclaim::At(Duration::ZERO)).unwrap();
     }
     jobs.complete(picks[4]).unwrap();
     (jobs, ids, picks)

@@ -244,7 +244,7 @@ impl Both {
             Act::Unclaim(_, how, due) => {
                 let due = at(self.now + due);
                 let ends = [
-                    Unclaim::Ready,
+                    Unclaim::At(Duration::ZERO),
                     Unclaim::At(due),
                     Unclaim::Snoozed(due),
                     Unclaim::Failed,
