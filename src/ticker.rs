@@ -25,8 +25,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::due::NextDue;
-use crate::semaphore::{Acquire, Semaphore};
+use crate::semaphore::Semaphore;
 use crate::shown::shows;
 use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
 use crate::wait::{Op, Wait, drop_quietly, sealed};
@@ -129,21 +128,14 @@ async fn keep<S: Future>(
     let Kept { timed, origin } = &kept;
     loop {
         let due = timed.advance(origin.elapsed());
-        let mut earlier = timed.next_due(due);
+        let earlier = timed.next_due(due);
         let Some(due) = due else {
             earlier.await;
             continue;
         };
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
-        let mut sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
-        std::future::poll_fn(|cx| {
-            let woken = Pin::new(&mut earlier).poll(cx).is_ready();
-            match woken || sleeps.as_mut().poll(cx).is_ready() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
+        let sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
+        Wait::new(Either(earlier, sleeps)).await;
     }
 }
 
@@ -170,10 +162,7 @@ fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
     let Kept { timed, origin } = kept;
     loop {
         let due = timed.advance(origin.elapsed());
-        let wait = Wait::new(OrStopped {
-            stopped: Wait::new(Semaphore::request(stop, 1)),
-            earlier: timed.next_due(due),
-        });
+        let wait = Wait::new(Either(stop.acquire(1), timed.next_due(due)));
         let stopped = match due.map(|due| origin.checked_add(due)) {
             Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
             _ => wait.wait(),
@@ -184,25 +173,22 @@ fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
     }
 }
 
-/// Waits until the ticker is stopped or an earlier date is set; true if it was stopped.
-struct OrStopped<'a, T: Timed> {
-    stopped: Wait<Acquire<&'a Semaphore>>,
-    earlier: Wait<NextDue<'a, T>>,
-}
+/// Waits until one of two futures is ready; true if it was the first.
+struct Either<A, B>(A, B);
 
-impl<T: Timed> sealed::Sealed for OrStopped<'_, T> {}
+impl<A, B> sealed::Sealed for Either<A, B> {}
 
-impl<T: Timed> Op for OrStopped<'_, T> {
+impl<A: Future + Unpin, B: Future + Unpin> Op for Either<A, B> {
     type Output = bool;
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let stopped = Pin::new(&mut self.stopped).poll(cx).is_ready();
-        match stopped || Pin::new(&mut self.earlier).poll(cx).is_ready() {
-            true => Poll::Ready(stopped),
+        let is_first = Pin::new(&mut self.0).poll(cx).is_ready();
+        match is_first || Pin::new(&mut self.1).poll(cx).is_ready() {
+            true => Poll::Ready(is_first),
             false => Poll::Pending,
         }
     }
 
-    /// The two waits cancel themselves when they are dropped.
+    /// Waits among the two cancel themselves when they are dropped.
     fn cancel(&mut self) {}
 }
