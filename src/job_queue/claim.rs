@@ -11,7 +11,7 @@ use crate::sync::{Arc, panicking};
 use crate::trace;
 
 use super::body::{Body, Stored, taken};
-use super::shared::Shared;
+use super::shared::{Shared, State};
 use crate::jobs::JobId;
 
 /// A claimed job, with one unit of its group's, its tenant's and the queue's limit.
@@ -200,14 +200,6 @@ impl<'q, K, J> Claim<'q, K, J> {
         done.into_iter().map(|done| done.map(taken)).collect()
     }
 
-    /// Returns `dead`, and reports a dead job to `trace`.
-    fn traced(&self, dead: bool) -> bool {
-        if dead {
-            trace::job_died(&self.id(), self.attempt());
-        }
-        dead
-    }
-
     /// Gives the job back to the place of its key, and counts one more attempt. The job has not
     /// failed: there is no back-off, and it does not become dead.
     ///
@@ -316,15 +308,17 @@ impl<'q, K, J> Claim<'q, K, J> {
         }
     }
 
+    /// Whether the job is dead now.
     fn end(&mut self, how: Unclaim) -> Result<bool, Expired> {
         self.over = true;
-        let pick = self.pick;
-        let body = &mut self.body;
-        let (dead, unwanted) = self
-            .shared
-            .with_state(|state| state.unclaim(pick, how, body))?;
+        let (pick, body) = (self.pick, &mut self.body);
+        let unclaim = |state: &mut State<K, J>| state.unclaim(pick, how, body);
+        let (dead, unwanted) = self.shared.with_state(unclaim)?;
         drop(unwanted);
-        Ok(self.traced(dead))
+        if dead {
+            trace::job_died(&self.id(), self.attempt());
+        }
+        Ok(dead)
     }
 }
 

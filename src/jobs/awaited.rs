@@ -4,6 +4,8 @@
 //! a limit has more room, the change notes those of its groups that claims wait for. If the queue's
 //! limit has more room, all parts have risen at once.
 
+use std::collections::BTreeSet;
+
 use crate::limit::Limit;
 use crate::slab::Slab;
 
@@ -14,8 +16,8 @@ use super::{Jobs, PINNED, Pinned};
 pub(super) struct Awaited {
     /// How many parts claims wait for.
     parts: usize,
-    /// The parts of which more jobs may run since their last check, each once.
-    risen: Vec<Pinned>,
+    /// The parts of which more jobs may run since their last check.
+    risen: BTreeSet<Pinned>,
     /// The room of the queue's limit when all parts were last checked.
     room: u32,
 }
@@ -28,8 +30,8 @@ impl Awaited {
 
     fn note(&mut self, groups: &mut Slab<Group>, at: u32) {
         let (key, group) = groups.entry_at(at).expect(PINNED);
-        if group.awaited && !std::mem::replace(&mut group.risen, true) {
-            self.risen.push(Pinned(key));
+        if group.awaited {
+            self.risen.insert(Pinned(key));
         }
     }
 }
@@ -73,10 +75,7 @@ impl<K, J> Jobs<K, J> {
 
     /// The part that [`risen`](Self::risen) returns has been checked.
     pub fn looked_at_risen(&mut self) {
-        let part = self.awaited.risen.pop();
-        if let Some(group) = part.and_then(|part| self.groups.get_mut(part.0)) {
-            group.risen = false;
-        }
+        self.awaited.risen.pop_last();
     }
 
     /// Whether more jobs of any part may run, perhaps, because the queue's limit has more room.

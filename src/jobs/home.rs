@@ -1,6 +1,6 @@
 //! The group and the tenant of a job, to change them.
 
-use crate::by_key::{Order, Position};
+use crate::by_key::Position;
 use crate::slab::{NO_INDEX, Slab};
 
 use super::PINNED;
@@ -129,22 +129,12 @@ impl<'a> Home<'a> {
         }
     }
 
-    /// Moves a job that is no longer the front to the head of its group's order.
+    /// Moves a job that is no longer the front, if there is one, to the head of its group's order.
     #[inline(always)]
     fn give_way<K, J>(&mut self, jobs: &Slab<Job<K, J>>, front: u32) {
         if front != NO_INDEX {
-            pass(
-                &mut self.tenant.claimable,
-                &mut self.group.order,
-                jobs,
-                front,
-            );
+            self.tenant.claimable.remove(jobs, front);
+            self.group.order.insert(jobs, Position::First, front);
         }
     }
-}
-
-#[inline(never)]
-fn pass<K, J>(claimable: &mut Order, order: &mut Order, jobs: &Slab<Job<K, J>>, at: u32) {
-    claimable.remove(jobs, at);
-    order.insert(jobs, Position::First, at);
 }

@@ -168,8 +168,6 @@ pub(super) struct Group {
     pub(super) dirty: bool,
     /// Claims wait for its jobs or, if it has no name, for those of its tenant.
     pub(super) awaited: bool,
-    /// More of these jobs may run than at the last check.
-    pub(super) risen: bool,
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
@@ -194,7 +192,6 @@ impl Group {
             name: name.unwrap_or_default(),
             dirty: false,
             awaited: false,
-            risen: false,
             tenant,
             limit,
             running: 0,

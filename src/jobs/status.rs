@@ -177,13 +177,10 @@ impl<K: Ord, J> Jobs<K, J> {
     fn why_ready(&self, at: u32) -> Why {
         let group = self.group(self.job(at).group);
         let tenant = self.tenant(group.tenant);
-        let full = |limit: Limit, running, [paused, full]: [Why; 2]| {
-            let why = if limit == Limit::AtMost(0) {
-                paused
-            } else {
-                full
-            };
-            (limit.room(running) == 0).then_some(why)
+        let full = |limit: Limit, running, [paused, full]: [Why; 2]| match limit.room(running) {
+            0 if limit == Limit::AtMost(0) => Some(paused),
+            0 => Some(full),
+            _ => None,
         };
         let of_group = [Why::GroupPaused, Why::GroupLimit];
         let behind = || {

@@ -35,19 +35,14 @@
 
 use std::cell::Cell;
 use std::task::{Context, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::sync::{
-    AtomicU8, Condition, Ordering, Tally, WakeArc, model_size, per_thread, spin_loop,
-};
+use super::pause::BACK_OFF;
+use crate::sync::{AtomicU8, Condition, Ordering, Tally, WakeArc, per_thread, spin_loop};
 
 const EMPTY: u8 = 0;
 const TOKEN: u8 = 1;
 const ASLEEP: u8 = 2;
-
-/// How long a waiter spins for its token before it sleeps: about what a sleep costs. It is a time,
-/// since a pause instruction takes from 4 to 140 cycles. The model does not spin.
-const SPIN: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
 static WAKEUPS: Tally = Tally::new();
 
@@ -80,9 +75,9 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == TOKEN
     }
 
-    /// Takes the token if it comes within [`SPIN`].
+    /// Takes the token if it comes within [`BACK_OFF`], about what a sleep costs.
     pub(super) fn spin(&self) -> bool {
-        if SPIN.is_zero() {
+        if BACK_OFF.is_zero() {
             return self.take();
         }
         let start = Instant::now();
@@ -94,7 +89,7 @@ impl Parker {
                 }
                 spin_loop();
             }
-            if start.elapsed() >= SPIN {
+            if start.elapsed() >= BACK_OFF {
                 return false;
             }
         }
