@@ -169,30 +169,6 @@ impl<K, J> Jobs<K, J> {
         self.running
     }
 
-    fn job(&self, at: u32) -> &Job<K, J> {
-        self.jobs.by_index(at).expect(PINNED)
-    }
-
-    fn job_mut(&mut self, at: u32) -> &mut Job<K, J> {
-        self.jobs.by_index_mut(at).expect(PINNED)
-    }
-
-    fn group(&self, at: u32) -> &Group {
-        self.groups.by_index(at).expect(PINNED)
-    }
-
-    fn group_mut(&mut self, at: u32) -> &mut Group {
-        self.groups.by_index_mut(at).expect(PINNED)
-    }
-
-    fn tenant(&self, at: u32) -> &Tenant {
-        self.tenants.by_index(at).expect(PINNED)
-    }
-
-    fn tenant_mut(&mut self, at: u32) -> &mut Tenant {
-        self.tenants.by_index_mut(at).expect(PINNED)
-    }
-
     /// Changes a job's state, and ends what belongs to the old one: its timer, its entry in `dead`,
     /// its unique name.
     /// A job that becomes ready and is in no order is marked dirty.
@@ -262,7 +238,7 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn mark_dirty(&mut self, at: u32) {
-        if !std::mem::replace(&mut self.job_mut(at).dirty, true) {
+        if !std::mem::replace(&mut self.jobs[at].dirty, true) {
             self.purge_dirty();
             self.dirty.push(Dirty::Job(at));
         }
@@ -270,21 +246,21 @@ impl<K, J> Jobs<K, J> {
 
     /// Whether nothing needs a tenant.
     fn is_unused(&self, tenant: &Tenant) -> bool {
-        tenant.is_as_made() && self.group(tenant.own.index()).is_idle()
+        tenant.is_as_made() && self.groups[tenant.own.index()].is_idle()
     }
 
     /// A job or a handle is gone: forgets its group and its tenant if nothing needs them. The
     /// default tenant stays: where jobs come one at a time, it would be made for each.
     fn reap(&mut self, group: u32) {
-        let idle = self.group(group);
+        let idle = &self.groups[group];
         let tenant = idle.tenant;
         if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
             let key = self.groups.key_at(group).expect(PINNED);
             let gone = self.groups.remove(key).expect(PINNED);
-            self.tenant_mut(tenant).groups.remove(&gone.name);
+            self.tenants[tenant].groups.remove(&gone.name);
             self.purge_dirty();
         }
-        let of = self.tenant(tenant);
+        let of = &self.tenants[tenant];
         if self.is_unused(of) && of.name != Name::default() {
             let own = of.own;
             let key = self.tenants.key_at(tenant).expect(PINNED);
@@ -324,7 +300,7 @@ impl<K: Ord, J> Jobs<K, J> {
             self.updated += 1;
             return;
         };
-        let claimable = &mut self.tenants.by_index_mut(tenant).expect(PINNED).claimable;
+        let claimable = &mut self.tenants[tenant].claimable;
         let mut claimable = claimable.passing(&self.jobs);
         while let Some(&Dirty::Group(at)) = self.dirty.get(self.updated) {
             if let Some(group) = self.groups.by_index_mut(at) {
@@ -362,7 +338,7 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Where a ready job of this group is to be inserted.
     #[inline(always)]
     fn in_order(&self, rank: Rank<'_, K>, group: u32) -> InOrder {
-        let group = self.group(group);
+        let group = &self.groups[group];
         if group.is_named {
             let position = rank.position(&self.jobs, &group.order);
             // A job behind another of its group's order is behind the front too.
@@ -370,13 +346,13 @@ impl<K: Ord, J> Jobs<K, J> {
             let is_first = !is_behind
                 && match group.front {
                     NO_INDEX => group.order.is_empty() && group.limit.room(group.running) > 0,
-                    front => rank.compare(self.job(front)).is_lt(),
+                    front => rank.compare(&self.jobs[front]).is_lt(),
                 };
             if !is_first {
                 return InOrder::Group(position);
             }
         }
-        let claimable = &self.tenant(group.tenant).claimable;
+        let claimable = &self.tenants[group.tenant].claimable;
         InOrder::Tenant(rank.position(&self.jobs, claimable))
     }
 }

@@ -49,11 +49,7 @@ impl<K, J> Jobs<K, J> {
         };
         group.awaited = awaited;
         if group.is_named {
-            let groups = &mut self
-                .tenants
-                .by_index_mut(group.tenant)
-                .expect(PINNED)
-                .awaited;
+            let groups = &mut self.tenants[group.tenant].awaited;
             match awaited {
                 true => groups.insert(of.at()),
                 false => groups.remove(&of.at()),
@@ -93,11 +89,11 @@ impl<K, J> Jobs<K, J> {
     /// Notes a group whose jobs have changed, and its tenant, which may have more room.
     #[cold]
     pub(super) fn rise(&mut self, at: u32, has_more: bool) {
-        let tenant = self.group(at).tenant;
+        let tenant = self.groups[at].tenant;
         self.awaited.note(&mut self.groups, at);
-        let own = self.tenant(tenant).own.index();
+        let own = self.tenants[tenant].own.index();
         self.awaited.note(&mut self.groups, own);
-        if has_more && self.tenant(tenant).limit != Limit::Unlimited {
+        if has_more && self.tenants[tenant].limit != Limit::Unlimited {
             self.rise_groups(tenant);
         }
     }
@@ -105,7 +101,7 @@ impl<K, J> Jobs<K, J> {
     /// Notes all groups of a tenant that claims wait for.
     #[cold]
     pub(super) fn rise_groups(&mut self, tenant: u32) {
-        for &at in &self.tenants.by_index(tenant).expect(PINNED).awaited {
+        for &at in &self.tenants[tenant].awaited {
             // The group may be gone, and another one may have its slot.
             if self.groups.by_index(at).is_some() {
                 self.awaited.note(&mut self.groups, at);

@@ -7,7 +7,7 @@ use crate::slab::Key;
 
 use super::home::Home;
 use super::records::{Job, Rare, State, compare};
-use super::{Jobs, Name, PINNED, Pinned, Taken};
+use super::{Jobs, Name, Pinned, Taken};
 
 /// The claim is over: its lease ran out, and the job has gone back. Nothing has
 /// changed.
@@ -116,13 +116,13 @@ impl<K: Ord, J> Jobs<K, J> {
         mut take: impl FnMut(Pick, &mut J) -> bool,
     ) -> Option<()> {
         self.update_orders();
-        let part = of.map(|of| self.group(of.at()));
+        let part = of.map(|of| &self.groups[of.at()]);
         let current = match part {
             None => self.ring.current()?,
             Some(part) => part.tenant,
         };
         let of_group = part.filter(|part| part.is_named).map(|part| part.front);
-        let tenant = self.tenants.by_index_mut(current).expect(PINNED);
+        let tenant = &mut self.tenants[current];
         loop {
             let first = of_group.or_else(|| tenant.claimable.head(&self.jobs, compare))?;
             if of.is_none() {
@@ -145,7 +145,7 @@ impl<K: Ord, J> Jobs<K, J> {
             };
             let is_wanted = take(pick, &mut job.data);
             let at = job.group;
-            let group = self.groups.by_index_mut(at).expect(PINNED);
+            let group = &mut self.groups[at];
             if !tenant.claimable.take_first(first, &job.links) {
                 tenant.claimable.remove(&self.jobs, first);
             }
@@ -188,16 +188,16 @@ impl<K, J> Jobs<K, J> {
     /// The key of a claimed job, its tenant, and its group.
     pub fn claimed(&self, pick: Pick) -> Result<(&K, &Name, Option<&Name>), Expired> {
         self.held(pick)?;
-        let job = self.job(pick.id.index());
-        let group = self.group(job.group);
+        let job = &self.jobs[pick.id.index()];
+        let group = &self.groups[job.group];
         let name = group.is_named.then_some(&group.name);
-        Ok((&job.key, &self.tenant(group.tenant).name, name))
+        Ok((&job.key, &self.tenants[group.tenant].name, name))
     }
 
     /// A claimed job's data, to change it.
     #[inline]
     pub fn claimed_data(&mut self, id: Key) -> &mut J {
-        &mut self.job_mut(id.index()).data
+        &mut self.jobs[id.index()].data
     }
 
     fn held(&self, pick: Pick) -> Result<(), Expired> {
@@ -233,7 +233,7 @@ impl<K, J> Jobs<K, J> {
             self.timers.cancel(timer);
         }
         if let Some(name) = &rare.unique {
-            self.tenant_mut(tenant).unique.remove(name);
+            self.tenants[tenant].unique.remove(name);
         }
     }
 
@@ -255,7 +255,7 @@ impl<K, J> Jobs<K, J> {
     fn unclaim(&mut self, id: Key, how: Unclaim, at: Duration) -> bool {
         let mut retry = self.retry;
         self.totals.returned += 1;
-        let job = self.job_mut(id.index());
+        let job = &mut self.jobs[id.index()];
         if !matches!(how, Unclaim::Snoozed(_)) {
             job.attempts = job.attempts.saturating_add(1);
         }
@@ -283,7 +283,7 @@ impl<K, J> Jobs<K, J> {
     /// Sets when the claim's lease ends.
     pub fn extend(&mut self, pick: Pick, until: Duration) -> Result<(), Expired> {
         self.held(pick)?;
-        let job = self.jobs.by_index_mut(pick.id.index()).expect(PINNED);
+        let job = &mut self.jobs[pick.id.index()];
         job.set_timer(pick.id, until, &mut self.timers).number = pick.number;
         Ok(())
     }
@@ -293,7 +293,7 @@ impl<K, J> Jobs<K, J> {
     pub fn advance(&mut self, now: Duration) -> Option<Duration> {
         self.timers.advance(now);
         while let Some((timer, id)) = self.timers.due() {
-            match self.job(id.index()).state {
+            match self.jobs[id.index()].state {
                 State::Later => self.set_state(id.index(), State::Ready),
                 State::Claimed => _ = self.unclaim(id, Unclaim::Failed, timer.at()),
                 State::Ready | State::Dead | State::Uncounted => {}

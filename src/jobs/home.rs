@@ -3,7 +3,6 @@
 use crate::by_key::Position;
 use crate::slab::{NO_INDEX, Slab};
 
-use super::PINNED;
 use super::records::{Dirty, Group, Job, State, Tenant};
 
 pub(super) struct Home<'a> {
@@ -25,8 +24,8 @@ pub(super) enum InOrder {
 impl<'a> Home<'a> {
     #[inline(always)]
     pub(super) fn of(at: u32, groups: &'a mut Slab<Group>, tenants: &'a mut Slab<Tenant>) -> Self {
-        let group = groups.by_index_mut(at).expect(PINNED);
-        let tenant = tenants.by_index_mut(group.tenant).expect(PINNED);
+        let group = &mut groups[at];
+        let tenant = &mut tenants[group.tenant];
         Self { at, group, tenant }
     }
 

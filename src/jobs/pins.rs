@@ -10,30 +10,30 @@ impl<K, J> Jobs<K, J> {
     /// The tenant of this name, made if there is none, and kept.
     pub fn pin(&mut self, tenant: &Name) -> Pinned {
         let tenant = self.tenant_named(tenant);
-        self.keep(self.tenant(tenant).own)
+        self.keep(self.tenants[tenant].own)
     }
 
     /// The group of this name of the tenant of `of`, made if there is none, and kept.
     pub fn pin_group(&mut self, of: Pinned, group: &Name) -> Pinned {
-        let group = self.group_named(self.group(of.at()).tenant, group);
+        let group = self.group_named(self.groups[of.at()].tenant, group);
         self.keep(group)
     }
 
     fn keep(&mut self, group: Key) -> Pinned {
-        self.group_mut(group.index()).pins += 1;
+        self.groups[group.index()].pins += 1;
         Pinned(group)
     }
 
     /// Unpins a part, and forgets its name if nothing else needs it.
     pub fn unpin(&mut self, pinned: Pinned) {
-        self.group_mut(pinned.at()).pins -= 1;
+        self.groups[pinned.at()].pins -= 1;
         self.reap(pinned.at());
     }
 
     /// The names of a part.
     pub fn scope_of(&self, pinned: Pinned) -> Scope {
-        let group = self.group(pinned.at());
-        let tenant = self.tenant(group.tenant).name.clone();
+        let group = &self.groups[pinned.at()];
+        let tenant = self.tenants[group.tenant].name.clone();
         match group.is_named {
             false => Scope::Tenant(tenant),
             true => Scope::group_of(tenant, group.name.clone()),
@@ -49,7 +49,7 @@ impl<K, J> Jobs<K, J> {
                 let tenant = self.tenant_named(tenant);
                 Ok(match group {
                     Some(group) => self.group_named(tenant, group),
-                    None => self.tenant(tenant).own,
+                    None => self.tenants[tenant].own,
                 })
             }
             &To::Pinned { queue: of, at } => (of == queue).then_some(at.0).ok_or(PushReason::Stale),
@@ -59,7 +59,7 @@ impl<K, J> Jobs<K, J> {
     /// The job of a tenant that has the unique name in `rare`, if there is one.
     #[cold]
     pub(super) fn named(&self, tenant: u32, rare: &Rare) -> Option<Key> {
-        let unique = &self.tenant(tenant).unique;
+        let unique = &self.tenants[tenant].unique;
         unique.get(rare.unique.as_ref()?).copied()
     }
 
@@ -73,7 +73,7 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn open_of(&self, part: &Group) -> u64 {
-        let tenant = self.tenant(part.tenant).counted;
+        let tenant = self.tenants[part.tenant].counted;
         match part.is_named {
             true => tenant.min(u64::from(part.counted)),
             false => tenant,

@@ -84,7 +84,7 @@ impl<K: Ord, J> Jobs<K, J> {
     /// Takes out a job that another one has replaced.
     pub fn take_replaced(&mut self, old: Key) -> Taken<K, J> {
         // The unique name belongs to the new job by now.
-        self.job_mut(old.index()).rare.as_mut().expect(ONCE).unique = None;
+        self.jobs[old.index()].rare.as_mut().expect(ONCE).unique = None;
         self.take_out(old)
     }
 
@@ -187,7 +187,7 @@ impl<K, J> Jobs<K, J> {
             self.set_state(id.index(), State::Ready);
         } else {
             self.set_state(id.index(), State::Later);
-            let job = self.jobs.by_index_mut(id.index()).expect(PINNED);
+            let job = &mut self.jobs[id.index()];
             job.set_timer(id, due, &mut self.timers);
         }
     }
@@ -212,7 +212,7 @@ impl<K, J> Jobs<K, J> {
         let own = Group::new(None, NO_INDEX, Limit::Unlimited);
         let own = self.groups.insert(own);
         let at = self.tenants.insert(Tenant::new(name.clone(), own)).index();
-        self.group_mut(own.index()).tenant = at;
+        self.groups[own.index()].tenant = at;
         self.names.insert(name, at);
         at
     }
@@ -221,7 +221,7 @@ impl<K, J> Jobs<K, J> {
     pub(super) fn add_group(&mut self, tenant: u32, name: Name) -> Key {
         let group = Group::new(Some(name.clone()), tenant, self.group_limit);
         let group = self.groups.insert(group);
-        self.tenant_mut(tenant).groups.insert(name, group);
+        self.tenants[tenant].groups.insert(name, group);
         group
     }
 
@@ -270,8 +270,8 @@ impl<K, J> Jobs<K, J> {
 
     fn list_if(&self, scope: &Scope, is_meant: impl Fn(State) -> bool) -> Vec<Key> {
         let is_in = |job: &Job<K, J>| {
-            let own = self.group(job.group);
-            let is_of = |tenant: &Name| self.tenant(own.tenant).name == *tenant;
+            let own = &self.groups[job.group];
+            let is_of = |tenant: &Name| self.tenants[own.tenant].name == *tenant;
             match scope {
                 Scope::Queue => true,
                 Scope::Tenant(tenant) => is_of(tenant),
@@ -313,10 +313,10 @@ impl<K, J> Jobs<K, J> {
     /// Registers a job's unique name, or frees it for other jobs.
     #[cold]
     pub(super) fn set_unique(&mut self, id: Key, is_kept: bool) {
-        let job = self.job(id.index());
+        let job = &self.jobs[id.index()];
         if let Some(name) = job.rare.as_ref().and_then(|rare| rare.unique.clone()) {
-            let tenant = self.group(job.group).tenant;
-            let unique = &mut self.tenant_mut(tenant).unique;
+            let tenant = self.groups[job.group].tenant;
+            let unique = &mut self.tenants[tenant].unique;
             match is_kept {
                 true => unique.insert(name, id),
                 false => unique.remove(&name),

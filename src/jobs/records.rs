@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use crate::by_key::{self, Items, Order, Position};
@@ -267,12 +268,29 @@ impl Tenant {
     }
 }
 
+/// Jobs, groups and tenants by their slots.
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, at: u32) -> &T {
+        self.by_index(at).expect(PINNED)
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, at: u32) -> &mut T {
+        self.by_index_mut(at).expect(PINNED)
+    }
+}
+
 impl<K, J> Items for Slab<Job<K, J>> {
     type Item = Job<K, J>;
 
     #[inline(always)]
     fn item(&self, job: u32) -> &Job<K, J> {
-        self.by_index(job).expect(PINNED)
+        &self[job]
     }
 
     #[inline(always)]
@@ -288,10 +306,10 @@ impl<K, J> Items for Slab<Job<K, J>> {
 
 impl Links for Slab<Tenant> {
     fn link(&self, tenant: u32) -> &Link {
-        &self.by_index(tenant).expect(PINNED).link
+        &self[tenant].link
     }
 
     fn link_mut(&mut self, tenant: u32) -> &mut Link {
-        &mut self.by_index_mut(tenant).expect(PINNED).link
+        &mut self[tenant].link
     }
 }

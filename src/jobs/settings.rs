@@ -21,14 +21,14 @@ impl<K, J> Jobs<K, J> {
             }
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(&name);
-                self.tenant_mut(tenant).limit = limit;
+                self.tenants[tenant].limit = limit;
                 self.rise_groups(tenant);
-                self.tenant(tenant).own.index()
+                self.tenants[tenant].own.index()
             }
             Scope::Group { tenant, group } => {
                 let tenant = self.tenant_named(&tenant);
                 let group = self.group_named(tenant, &group).index();
-                self.group_mut(group).limit = limit;
+                self.groups[group].limit = limit;
                 group
             }
         };
@@ -39,13 +39,13 @@ impl<K, J> Jobs<K, J> {
 
     /// The limit that applies to this scope.
     pub fn limit(&self, scope: &Scope) -> Limit {
-        let of = |name| self.names.get(name).map(|&at| self.tenant(at));
+        let of = |name| self.names.get(name).map(|&at| &self.tenants[at]);
         match scope {
             Scope::Queue => self.limit,
             Scope::Tenant(name) => of(name).map_or(Limit::Unlimited, |tenant| tenant.limit),
             Scope::Group { tenant, group } => {
                 let group = of(tenant).and_then(|tenant| tenant.groups.get(group));
-                group.map_or(self.group_limit, |at| self.group(at.index()).limit)
+                group.map_or(self.group_limit, |at| self.groups[at.index()].limit)
             }
         }
     }
@@ -54,8 +54,8 @@ impl<K, J> Jobs<K, J> {
     pub fn set_weight(&mut self, tenant: Name, weight: u32) -> Result<(), OutOfRange> {
         OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
         let tenant = self.tenant_named(&tenant);
-        self.tenant_mut(tenant).link.weight = weight;
-        self.reap(self.tenant(tenant).own.index());
+        self.tenants[tenant].link.weight = weight;
+        self.reap(self.tenants[tenant].own.index());
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl<K, J> Jobs<K, J> {
 
     /// The group of this name, made if there is none.
     pub(super) fn group_named(&mut self, tenant: u32, name: &Name) -> Key {
-        let known = self.tenant(tenant).groups.get(name).copied();
+        let known = self.tenants[tenant].groups.get(name).copied();
         known.unwrap_or_else(|| self.add_group(tenant, name.clone()))
     }
 
@@ -81,7 +81,7 @@ impl<K, J> Jobs<K, J> {
     /// Exchanges a waiting job for another one, in the same place.
     pub fn replace(&mut self, id: Key, job: &mut J) -> Result<(), Refused> {
         self.waits(id)?;
-        std::mem::swap(&mut self.job_mut(id.index()).data, job);
+        std::mem::swap(&mut self.jobs[id.index()].data, job);
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl<K, J> Jobs<K, J> {
     /// The jobs that died after this number was given, with their attempts.
     pub fn died_since(&self, number: u64) -> Vec<(Key, u32)> {
         let died = self.dead.range(number + 1..);
-        died.map(|(_, &id)| (id, self.job(id.index()).attempts))
+        died.map(|(_, &id)| (id, self.jobs[id.index()].attempts))
             .collect()
     }
 
@@ -132,12 +132,12 @@ impl<K, J> Jobs<K, J> {
         if job.state != State::Dead {
             return Err(Refused::Alive);
         }
-        let tenant = self.group(job.group).tenant;
+        let tenant = self.groups[job.group].tenant;
         let rare = job.rare.as_deref();
         if let Some(key) = rare.and_then(|rare| self.named(tenant, rare)) {
             return Err(Refused::Duplicate(JobId { queue, key }));
         }
-        self.job_mut(key.index()).attempts = 0;
+        self.jobs[key.index()].attempts = 0;
         self.set_state(key.index(), State::Ready);
         Ok(())
     }

@@ -175,8 +175,8 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     fn why_ready(&self, at: u32) -> Why {
-        let group = self.group(self.job(at).group);
-        let tenant = self.tenant(group.tenant);
+        let group = &self.groups[self.jobs[at].group];
+        let tenant = &self.tenants[group.tenant];
         let full = |limit: Limit, running, [paused, full]: [Why; 2]| match limit.room(running) {
             0 if limit == Limit::AtMost(0) => Some(paused),
             0 => Some(full),
@@ -201,7 +201,7 @@ impl<K: Ord, J> Jobs<K, J> {
         if group.front == at {
             return 0;
         }
-        let rank = self.job(at).rank();
+        let rank = self.jobs[at].rank();
         let order = (group.order).before(&self.jobs, |other| rank.compare(other));
         u32::from(group.front != NO_INDEX) + order as u32
     }
@@ -210,11 +210,11 @@ impl<K: Ord, J> Jobs<K, J> {
 impl<K, J> Jobs<K, J> {
     /// The tenants with their groups, by name.
     pub fn tenants(&self) -> impl Iterator<Item = TenantStatus> {
-        let all = self.names.values().map(|&at| self.tenant(at));
+        let all = self.names.values().map(|&at| &self.tenants[at]);
         all.filter(|tenant| !self.is_unused(tenant)).map(|tenant| {
             let groups = tenant.groups.values();
             let groups: Vec<_> = groups.map(|at| self.status(at.index())).collect();
-            let own = self.group(tenant.own.index()).members as usize;
+            let own = self.groups[tenant.own.index()].members as usize;
             TenantStatus {
                 name: tenant.name.clone(),
                 weight: tenant.link.weight,
@@ -230,9 +230,9 @@ impl<K, J> Jobs<K, J> {
     /// What is known of a job.
     pub fn status_of(&self, id: Key) -> Option<JobStatus> {
         let job = self.jobs.get(id)?;
-        let group = self.group(job.group);
+        let group = &self.groups[job.group];
         Some(JobStatus {
-            tenant: self.tenant(group.tenant).name.clone(),
+            tenant: self.tenants[group.tenant].name.clone(),
             group: group.is_named.then(|| group.name.clone()),
             unique: job.rare.as_ref().and_then(|rare| rare.unique.clone()),
             attempts: job.attempts,
@@ -246,7 +246,7 @@ impl<K, J> Jobs<K, J> {
     }
 
     fn status(&self, at: u32) -> GroupStatus {
-        let group = self.group(at);
+        let group = &self.groups[at];
         GroupStatus {
             name: group.name.clone(),
             limit: group.limit,

@@ -67,9 +67,9 @@ impl<K: Ord, J> Jobs<K, J> {
     }
 
     fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {
-        let mine = |job: &&Job<K, J>| self.group(job.group).tenant == at;
+        let mine = |job: &&Job<K, J>| self.groups[job.group].tenant == at;
         let jobs = || self.jobs.iter().map(|(_, job)| job).filter(mine);
-        let own = self.group(tenant.own.index());
+        let own = &self.groups[tenant.own.index()];
         assert!(!own.is_named && own.front == NO_INDEX && own.order.is_empty());
         assert_eq!((own.tenant, own.limit), (at, Limit::Unlimited));
         let mut units = 0;
@@ -79,7 +79,7 @@ impl<K: Ord, J> Jobs<K, J> {
             .map(|key| key.index())
             .chain([tenant.own.index()])
         {
-            units += self.check_group(group, self.group(group));
+            units += self.check_group(group, &self.groups[group]);
         }
         assert_eq!(tenant.units, units);
         let room = u64::from(tenant.limit.room(tenant.running));
@@ -96,12 +96,12 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(tenant.running as usize, running.count());
         for part in tenant.claimable.parts(&self.jobs) {
             assert!(
-                part.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt())
+                part.is_sorted_by(|&one, &next| compare(&self.jobs[one], &self.jobs[next]).is_lt())
             );
             for index in part {
-                let job = self.job(index);
+                let job = &self.jobs[index];
                 assert!(job.links.is_in() && job.state == State::Ready);
-                let group = self.group(job.group);
+                let group = &self.groups[job.group];
                 assert!(group.tenant == at && group.counted > 0);
                 assert!(!group.is_named || group.front == index);
             }
@@ -125,9 +125,11 @@ impl<K: Ord, J> Jobs<K, J> {
         for part in group.order.parts(&self.jobs) {
             in_order += part.len();
             let all: Vec<u32> = front.into_iter().chain(part).collect();
-            assert!(all.is_sorted_by(|&one, &next| compare(self.job(one), self.job(next)).is_lt()));
+            assert!(
+                all.is_sorted_by(|&one, &next| compare(&self.jobs[one], &self.jobs[next]).is_lt())
+            );
             for index in all {
-                let job = self.job(index);
+                let job = &self.jobs[index];
                 assert!(job.group == at && job.links.is_in() && job.state == State::Ready);
             }
         }
@@ -184,7 +186,7 @@ fn claimed(jobs: &mut Small, n: usize) -> Vec<Pick> {
 }
 
 fn numbers(jobs: &Small, picks: &[Pick]) -> Vec<u32> {
-    let number = |pick: &Pick| jobs.job(pick.id.index()).data;
+    let number = |pick: &Pick| jobs.jobs[pick.id.index()].data;
     picks.iter().map(number).collect()
 }
 
@@ -237,7 +239,7 @@ fn of_many_that_end_at_once_the_next_are_in_line() {
 fn a_date_that_has_passed_is_not_remembered() {
     let mut jobs = Small::new(Limit::SERIAL, Retry::default());
     let id = add(&mut jobs, 1, Place::new().due(at(0)), 0);
-    assert!(jobs.job(id.index()).rare.is_none());
+    assert!(jobs.jobs[id.index()].rare.is_none());
 }
 
 #[test]
