@@ -27,6 +27,8 @@ fn a_unique_name_is_taken_until_its_job_is_gone() {
     assert_eq!(queue.push(1, 7, once()).unwrap_err().reason, duplicate);
     assert_eq!(queue.remove_all([id, other, id]).len(), 2);
     queue.push(1, 7, once()).unwrap();
+    shop.try_claim(1).remove(0).complete().unwrap();
+    queue.push(1, 7, once()).unwrap();
 }
 
 #[test]
