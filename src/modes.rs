@@ -21,6 +21,8 @@
 
 use std::fmt;
 
+use crate::shown::says;
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -162,18 +164,14 @@ pub(crate) fn modes_in(set: u8) -> impl Iterator<Item = Mode> {
     all.filter(move |mode| set & mode.bit() != 0)
 }
 
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Is => "IS",
-            Ix => "IX",
-            S => "S",
-            U => "U",
-            Six => "SIX",
-            X => "X",
-        })
-    }
-}
+says!(Mode {
+    Is => "IS",
+    Ix => "IX",
+    S => "S",
+    U => "U",
+    Six => "SIX",
+    X => "X",
+});
 
 impl fmt::Debug for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

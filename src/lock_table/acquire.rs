@@ -1,6 +1,5 @@
 //! The wait for locks.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll, Waker};
 
@@ -10,6 +9,7 @@ use super::index::Room;
 use super::owner::Owner;
 use super::wait_table::{OwnerState, WaitTable};
 use crate::modes::Mode;
+use crate::shown::shows;
 use crate::trace;
 use crate::wait::{Op, SELDOM, Wait, WakeBatch, back_off, look_again, look_twice, sealed};
 
@@ -293,10 +293,4 @@ impl<K: Resource, S: BuildHasher> Drop for Lock<'_, K, S> {
     }
 }
 
-impl<K: Resource, S: BuildHasher> fmt::Debug for Lock<'_, K, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock")
-            .field("owner", self.owner)
-            .finish_non_exhaustive()
-    }
-}
+shows!([K: Resource, S: BuildHasher] Lock<'_, K, S>, |this| owner: this.owner);

@@ -96,20 +96,13 @@ impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "deadlock, owner {:?} gives up:", self.victim)?;
         for (n, link) in self.cycle.iter().enumerate() {
-            let Link {
-                owner,
-                resource,
-                asks,
-                blocked_by,
-                in_mode,
-                cause,
-                ..
-            } = link;
             let comma = if n == 0 { "" } else { "," };
+            let (owner, asks, resource) = (link.owner, link.asks, &link.resource);
             write!(
                 f,
-                "{comma} {owner:?} asks for {asks} on {resource:?} of which {blocked_by:?} {cause} {in_mode}"
+                "{comma} {owner} asks for {asks} on {resource:?} of which "
             )?;
+            write!(f, "{} {} {}", link.blocked_by, link.cause, link.in_mode)?;
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! The first resource of a list that can be had now, or a wait for the one at its head.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll};
 
@@ -9,6 +8,7 @@ use super::acquire::Lock;
 use super::error::LockError;
 use super::owner::Owner;
 use crate::modes::Mode;
+use crate::shown::shows;
 use crate::wait::{Op, Wait, sealed};
 
 /// The wait of [`Owner::first_free_or_wait`](super::Owner::first_free_or_wait).
@@ -127,8 +127,4 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
     }
 }
 
-impl<K: Resource, S: BuildHasher> fmt::Debug for FirstFree<'_, K, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lock.fmt(f)
-    }
-}
+shows!([K: Resource, S: BuildHasher] FirstFree<'_, K, S>, |this| owner: this.lock.owner);

@@ -18,7 +18,6 @@
 //! all. Each request then has room for 2^17 ahead of it, and most of those for 2^9.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use super::entries::NodeId;
@@ -26,6 +25,7 @@ use super::holders::Holders;
 use super::owners::OwnerKey;
 use crate::limit::Bypass;
 use crate::modes::{Mode, modes_in};
+use crate::shown::says;
 use crate::sync::UnmodelledArc as Arc;
 
 pub(super) type Position = u64;
@@ -199,14 +199,10 @@ pub enum Cause {
     WaitsAhead,
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Holds => "holds",
-            Self::WaitsAhead => "asks first for",
-        })
-    }
-}
+says!(Cause {
+    Self::Holds => "holds",
+    Self::WaitsAhead => "asks first for",
+});
 
 impl<K> Node<K> {
     pub(super) fn new(key: Arc<K>, id: NodeId, holders: Holders) -> Self {
