@@ -219,7 +219,8 @@ impl<K, S> LockTable<K, S> {
         // Relaxed: an owner that begins to wait later takes the lock later, and sees the flag.
         self.shared.closed.store(true, Ordering::Relaxed);
         self.shared.with_state(|waits, wakes| {
-            for owner in waits.waiting() {
+            let owners: Vec<_> = waits.owners.keys().copied().collect();
+            for owner in owners {
                 waits.fail(owner, LockError::Closed, wakes);
             }
         });
@@ -303,22 +304,17 @@ impl<K, S> Shared<K, S> {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Runs `f` under the lock, then grants what can be granted; then unlocks, wakes and drops. If
-    /// `f` panics it has made nothing grantable: the user's `Eq` runs before anything changes.
-    fn with_state<R>(&self, f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R) -> R {
-        self.with_state_deferred(f).0
-    }
-
-    /// As `with_state`, but returns what is to be dropped. That may panic, and may be what another
-    /// call has left.
-    fn with_state_deferred<R>(
+    /// Runs `f` under the lock, then grants what can be granted; then unlocks and wakes. If `f`
+    /// panics it has made nothing grantable: the user's `Eq` runs before anything changes. Also
+    /// returns what is to be dropped. That may panic, and may be what another call has left.
+    fn with_state<R>(
         &self,
         f: impl FnOnce(&mut WaitTable<K>, &mut WakeBatch) -> R,
     ) -> (R, Deferred<K>) {
         let mut session = self.wait_table.lock();
         let (waits, wakes) = session.parts();
         let result = f(waits, wakes);
-        session.repeat(WaitTable::grant_dirty);
+        session.repeat(|waits, wakes| waits.grant_dirty(wakes, false));
         let deferred = std::mem::replace(&mut session.deferred, Deferred::new());
         drop(session);
         (result, deferred)

@@ -203,7 +203,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
             drop(locked);
             waits.break_cycles(id, wakes).map(Err)
         };
-        let (ended, deferred) = shared.with_state_deferred(|waits, wakes| {
+        let (ended, deferred) = shared.with_state(|waits, wakes| {
             if let Some(state) = begins {
                 waits.owners.insert(id, state);
             }

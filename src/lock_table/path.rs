@@ -266,7 +266,7 @@ impl<K: Resource> Path<K> {
                     }
                 } else {
                     let id = step.insert(locked, owner, mode);
-                    waits.record(owner, id, None);
+                    waits.owner_mut(owner).done.push((id, None));
                 }
             }
             self.at += 1;

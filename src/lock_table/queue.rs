@@ -119,11 +119,6 @@ impl Queue {
         })
     }
 
-    /// The position of the first request.
-    fn front(&self) -> Option<Position> {
-        self.first_of(Mode::ALL)
-    }
-
     /// All requests, in order.
     pub(super) fn in_order(&self) -> Vec<Request> {
         let place =
@@ -245,7 +240,7 @@ impl<K> Node<K> {
     /// owner and what the owner held before.
     pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
         let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
-        if self.overtaken > 0 && self.queue.position(owner) == self.queue.front() {
+        if self.overtaken > 0 && self.queue.position(owner) == self.queue.first_of(Mode::ALL) {
             self.overtaken = 0;
         }
         self.queue.remove(owner);

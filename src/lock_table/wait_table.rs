@@ -135,12 +135,6 @@ impl<K> WaitTable<K> {
         OwnerId { table, key }
     }
 
-    /// The owners with a wait, open or with an outcome.
-    pub(super) fn waiting(&self) -> Vec<OwnerKey> {
-        let waiting = self.owners.iter().filter(|(_, state)| state.wait.is_some());
-        waiting.map(|(owner, _)| *owner).collect()
-    }
-
     /// Raises what an owner holds of an entry, if it need not wait.
     pub(super) fn try_raise(
         &mut self,
@@ -163,13 +157,8 @@ impl<K> WaitTable<K> {
             }
         };
         let before = holders.set(owner, Some(mode));
-        self.record(owner, id, before);
-        true
-    }
-
-    /// Records that an operation has taken this, and what its owner had of it before.
-    pub(super) fn record(&mut self, owner: OwnerKey, id: NodeId, before: Option<Mode>) {
         self.owner_mut(owner).done.push((id, before));
+        true
     }
 
     /// Enqueues a request that cannot be granted yet.
@@ -210,7 +199,7 @@ impl<K> WaitTable<K> {
         let (node, notified) = (wait.node, wait.outcome.is_none() && wait.waker.is_none());
         if notified {
             self.dirty.push(node);
-            self.grant(wakes, true);
+            self.grant_dirty(wakes, true);
             state = self.owner_mut(owner);
         }
         let wait = state.wait.as_mut()?;
@@ -247,10 +236,12 @@ impl<K> WaitTable<K> {
                 self.leave_queue(owner, wait.node);
             }
         }
-        self.put_back(owner, state.done);
+        // From leaf to root.
+        self.lower(owner, state.done.into_iter().rev());
     }
 
-    /// Ends an open wait with an error; its owner learns of it when it looks.
+    /// Ends the wait of an owner, if it has an open one, with an error; the owner learns of it when
+    /// it looks.
     pub(super) fn fail(&mut self, owner: OwnerKey, why: LockError<K>, wakes: &mut WakeBatch) {
         let Some(state) = self.owners.get_mut(&owner) else {
             return;
@@ -263,7 +254,8 @@ impl<K> WaitTable<K> {
         wait.wake(&mut self.waits, wakes);
         let (node, done) = (wait.node, std::mem::take(&mut state.done));
         self.leave_queue(owner, node);
-        self.put_back(owner, done);
+        // From leaf to root.
+        self.lower(owner, done.into_iter().rev());
     }
 
     /// Lowers or removes what an owner holds of these entries.
@@ -279,14 +271,9 @@ impl<K> WaitTable<K> {
         }
     }
 
-    /// Grants all that can be granted. False if the batch is full: there may be more to do when
-    /// that has been fired.
-    pub(super) fn grant_dirty(&mut self, wakes: &mut WakeBatch) -> bool {
-        self.grant(wakes, false)
-    }
-
-    /// As `grant_dirty`. With `retries`, a request of the last dirty node retries.
-    fn grant(&mut self, wakes: &mut WakeBatch, mut retries: bool) -> bool {
+    /// Grants all that can be granted. With `retries`, a request of the last dirty node retries.
+    /// False if the batch is full: there may be more to do when that has been fired.
+    pub(super) fn grant_dirty(&mut self, wakes: &mut WakeBatch, mut retries: bool) -> bool {
         while let Some(&node) = self.dirty.last() {
             while let Some(found) = self.nodes.get_mut(node) {
                 if wakes.is_full() {
@@ -326,18 +313,10 @@ impl<K> WaitTable<K> {
         self.dirty.push(node);
     }
 
-    /// Puts back what was taken, from leaf to root.
-    fn put_back(&mut self, owner: OwnerKey, done: Vec<Change>) {
-        self.lower(owner, done.into_iter().rev());
-    }
-
     /// A node without waiters goes back to the index, or is gone.
     fn retire(&mut self, node: Key) {
-        if self
-            .nodes
-            .get(node)
-            .is_none_or(|found| !found.queue.is_empty())
-        {
+        let found = self.nodes.get(node);
+        if found.is_none_or(|found| !found.queue.is_empty()) {
             return;
         }
         let Some(gone) = self.nodes.remove(node) else {
