@@ -67,7 +67,7 @@ use crate::queue::{
 };
 // Only for shared ownership: it synchronizes nothing.
 use crate::shown::shows;
-use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size};
+use crate::sync::{Apart, Mutex, MutexGuard, OnceLock, WakeArc as Arc, model_size, unique};
 
 use map::{Entry, KeyMap, NewGroup, find, take_idle};
 use names::{Names, Tables};
@@ -83,8 +83,8 @@ pub struct Keyed<K, T, S = RandomState> {
     lane: Lane<T>,
     hasher: S,
     shards: Arc<Shards<K, T>>,
-    /// The number of this observer in the queue; `None` if the queue is gone.
-    number: Option<u64>,
+    /// The number of this observer in the queue.
+    number: u64,
     /// The bound on idle groups.
     few: usize,
 }
@@ -140,7 +140,8 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
             names: OnceLock::new(),
             made: Mutex::new((limit, level, Limit::Unlimited)),
         });
-        let number = lane.shared().register(shards.clone(), false);
+        let number = unique();
+        lane.shared().register(number, &shards, false);
         let keyed = Self {
             lane,
             hasher,
@@ -387,8 +388,7 @@ impl<K: Send, T: Send> Observer for Shards<K, T> {
 
 impl<K, T, S> Drop for Keyed<K, T, S> {
     fn drop(&mut self) {
-        let number = self.number;
-        drop(number.and_then(|number| self.queue().unregister(number)));
+        self.queue().unregister(self.number);
         self.queue().keep_idle(0, self.few);
         self.shards.forget_in_all(|map| map.drain().collect());
     }

@@ -22,12 +22,12 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// the peer's queue is closed or full.
     pub fn send(&self, message: M) -> Result<(), SendError<M, Refused>> {
         let (peer, to) = (self.opposite(), 1 - self.side);
-        let mut state = self.talk.state.lock();
-        if let Some(reason) = state.refusal(self.side) {
+        let mut sides = self.talk.sides.lock();
+        if let Some(reason) = self.refusal() {
             return Err(SendError { message, reason });
         }
         let event = Received::plain(peer, Event::Message(message));
-        let note = move |place| state.sides[to].reach.extend(place);
+        let note = move |place| sides[to].reach.extend(place);
         let sent = self.talk.queues[to].send_holding(event, note);
         sent.map_err(|refused| SendError {
             message: match refused.message.event {
@@ -69,10 +69,9 @@ impl<M: Send + 'static> EndpointRef<M> {
         let hub = &self.talk.hub;
         // Fired when the lock is released.
         let mut wakes = WakeBatch::new();
-        let mut state = self.talk.state.lock();
-        let mine = state.live(self.side)?;
+        let mut sides = self.lock_live()?;
         let timer = hub.set_after(after, self.clone(), &mut wakes);
-        if let Some(earlier) = mine.timer.replace(timer) {
+        if let Some(earlier) = sides[self.side].timer.replace(timer) {
             hub.cancel(earlier);
         }
         Ok(())
@@ -84,8 +83,8 @@ impl<M: Send + 'static> EndpointRef<M> {
     ///
     /// [`Stale`] if this side has ended.
     pub fn clear_timer(&self) -> Result<bool, Stale> {
-        let mut state = self.talk.state.lock();
-        let timer = state.live(self.side)?.timer.take();
+        let mut sides = self.lock_live()?;
+        let timer = sides[self.side].timer.take();
         if let Some(timer) = timer {
             self.talk.hub.cancel(timer);
         }

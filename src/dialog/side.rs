@@ -9,7 +9,7 @@ use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
 use crate::shown::pad;
-use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
 use super::event::Event;
@@ -21,41 +21,23 @@ pub(super) struct Talk<M: Send + 'static> {
     pub(super) number: u64,
     pub(super) hub: Arc<Hub<EndpointRef<M>>>,
     pub(super) queues: [QueueSide<Received<M>>; 2],
-    /// Invariant 2.
-    pub(super) left: [AtomicBool; 2],
-    pub(super) state: Mutex<State>,
-}
-
-pub(super) struct State {
-    pub(super) sides: [Side; 2],
-    /// How many sides have ended and left their queues.
-    pub(super) left: u8,
+    /// Which sides have ended. Changed under the lock of `sides`; invariant 2.
+    pub(super) ended: [AtomicBool; 2],
+    pub(super) sides: Mutex<[Side; 2]>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Side {
-    pub(super) ended: bool,
     pub(super) timer: Option<Timer>,
-    /// Its observer's number in the queue.
-    pub(super) observer: Option<u64>,
     /// Invariant 5.
     pub(super) reach: Reach,
 }
 
-impl State {
-    /// Why this side cannot send.
-    pub(super) fn refusal(&self, side: usize) -> Option<Refused> {
-        match (self.sides[side].ended, self.sides[1 - side].ended) {
-            (true, _) => Some(Refused::Ended),
-            (false, true) => Some(Refused::PeerEnded),
-            (false, false) => None,
-        }
-    }
-
-    /// The side, if it has not ended.
-    pub(super) fn live(&mut self, side: usize) -> Result<&mut Side, Stale> {
-        let side = &mut self.sides[side];
-        if side.ended { Err(Stale) } else { Ok(side) }
+impl<M: Send + 'static> Talk<M> {
+    /// Whether a side has ended. Exact under the lock of `sides`.
+    pub(super) fn has_ended(&self, side: usize) -> bool {
+        // Relaxed: ordered by that lock, or by the queue's (invariant 2).
+        self.ended[side].load(Ordering::Relaxed)
     }
 }
 
@@ -109,6 +91,15 @@ impl<M: Send + 'static> EndpointRef<M> {
         &self.talk.queues[self.side]
     }
 
+    /// The state of both sides, if this one has not ended.
+    pub(super) fn lock_live(&self) -> Result<MutexGuard<'_, [Side; 2]>, Stale> {
+        let sides = self.talk.sides.lock();
+        match self.talk.has_ended(self.side) {
+            true => Err(Stale),
+            false => Ok(sides),
+        }
+    }
+
     /// The id of this side.
     #[must_use]
     pub fn id(&self) -> EndpointId {
@@ -136,7 +127,12 @@ impl<M: Send + 'static> EndpointRef<M> {
     /// answer may be out of date when this returns.
     #[must_use]
     pub fn refusal(&self) -> Option<Refused> {
-        self.talk.state.lock().refusal(self.side)
+        let has_ended = |side| self.talk.has_ended(side);
+        match (has_ended(self.side), has_ended(1 - self.side)) {
+            (true, _) => Some(Refused::Ended),
+            (false, true) => Some(Refused::PeerEnded),
+            (false, false) => None,
+        }
     }
 }
 
@@ -246,8 +242,7 @@ impl<M: Send + 'static> Received<M> {
     /// Whether its side will still receive it. Called under its queue's lock.
     pub(super) fn is_wanted(&self) -> bool {
         let EndpointRef { talk, side } = &self.endpoint;
-        // Relaxed: under the queue's lock.
-        !talk.left[*side].load(Ordering::Relaxed)
+        !talk.has_ended(*side)
     }
 }
 

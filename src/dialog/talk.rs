@@ -1,7 +1,7 @@
 //! One dialog: what its sides may send, and how they end.
 //!
-//! State: whether each side has ended, and its timer, under one small mutex; and each side's
-//! conversation, through which the peer sends into its queue.
+//! State: each side's timer under one small mutex, and whether the side has ended, which changes
+//! under it; and each side's conversation, through which the peer sends into its queue.
 //!
 //! Protocol: a call that puts an event into a queue takes the dialog's lock and decides. Then it
 //! takes the queue's lock, puts the event in its place, releases the dialog's lock and then the
@@ -11,8 +11,8 @@
 //! Invariants:
 //! 1. Nothing is put to a side that has ended, so when it leaves it takes out all that will ever
 //!    wait for it.
-//! 2. A side that has left receives nothing that is given back: its mark is set and read under its
-//!    queue's lock (`is_wanted`).
+//! 2. A side that has left its queue receives nothing that is given back: its mark is set before it
+//!    takes the queue's lock to leave, and read under that lock (`is_wanted`).
 //! 3. If a side has not ended but its peer has, an end or error for it waits or is in flight. The
 //!    side ends when that event is dropped.
 //! 4. A timer that is set in the hub is stored here. One that is stored here is set in the hub, or
@@ -29,7 +29,7 @@ use super::event::{Event, Fault};
 use super::hub::Hub;
 use super::panics::Panics;
 use super::refuse::Refused;
-use super::side::{EndpointRef, Received, Side, State, Talk};
+use super::side::{EndpointRef, Received, Side, Talk};
 use super::side_group::SideGroup;
 
 impl<M: Send + 'static> Talk<M> {
@@ -44,20 +44,15 @@ impl<M: Send + 'static> Talk<M> {
         };
         let queues = [queue(near)?, queue(far)?];
         let fresh = Side {
-            ended: false,
             timer: None,
-            observer: None,
             reach: Reach::NONE,
         };
         let talk = Self {
             number: unique(),
             hub: hub.clone(),
             queues,
-            left: [AtomicBool::new(false), AtomicBool::new(false)],
-            state: Mutex::new(State {
-                sides: [fresh; 2],
-                left: 0,
-            }),
+            ended: [AtomicBool::new(false), AtomicBool::new(false)],
+            sides: Mutex::new([fresh; 2]),
         };
         hub.live.fetch_add(1, Ordering::Relaxed);
         Ok(EndpointRef::new(Arc::new(talk), 0))
@@ -67,29 +62,26 @@ impl<M: Send + 'static> Talk<M> {
 impl<M: Send + 'static> EndpointRef<M> {
     /// Registers the side with its queue, which tells it when the queue is dropped.
     pub(super) fn watch_queue(&self) {
-        let Some(number) = self.queue().join(Arc::new(self.clone())) else {
+        if !self.queue().join(&Arc::new(self.clone())) {
             // The queue was dropped just now: the other side receives an error.
-            return self.gone();
-        };
-        let noted = |mine: &mut Side| mine.observer = Some(number);
-        let noted = self.talk.state.lock().live(self.side).map(noted);
-        if noted.is_err() {
-            // The side has ended just now, when it had no observer to unregister.
-            self.queue().part(number);
+            self.gone();
+        } else if self.talk.has_ended(self.side) {
+            // The side has ended just now, when it may have had no observer to unregister.
+            self.queue().part();
         }
     }
 
     /// Ends the side; the peer receives `last`.
     pub(super) fn end_by(&self, last: Event<M>) -> Result<(), Stale> {
-        let peer = self.opposite();
-        let mut state = self.talk.state.lock();
-        let mine = state.live(self.side)?;
-        mine.ended = true;
-        let (observer, reach) = (mine.observer.take(), mine.reach);
-        if let Some(timer) = mine.timer.take() {
-            self.talk.hub.cancel(timer);
+        let (talk, peer) = (&self.talk, self.opposite());
+        let mut sides = self.lock_live()?;
+        // Relaxed: see `has_ended`.
+        talk.ended[self.side].store(true, Ordering::Relaxed);
+        let reach = sides[self.side].reach;
+        if let Some(timer) = sides[self.side].timer.take() {
+            talk.hub.cancel(timer);
         }
-        let told = !state.sides[peer.side].ended;
+        let told = !talk.has_ended(peer.side);
 
         // Each step is done even if a waker or a drop in another step panics.
         let mut panics = Panics::default();
@@ -97,14 +89,15 @@ impl<M: Send + 'static> EndpointRef<M> {
         panics.contain(|| {
             if told {
                 let error = matches!(last, Event::Error(_));
-                let note = move |place| state.sides[peer.side].reach.extend(place);
+                let note = move |place| sides[peer.side].reach.extend(place);
                 let last = Received::last(peer.clone(), last);
                 refused = peer.queue().put(last, error, note).err();
             } else {
-                drop(state);
+                talk.hub.live.fetch_sub(1, Ordering::Relaxed);
+                drop(sides);
             }
         });
-        panics.contain(|| taken = self.leave(observer, reach));
+        panics.contain(|| taken = self.queue().leave(reach));
         // Dropping an event that the queue refused ends the peer's side.
         panics.contain(|| drop(refused));
         for message in taken {
@@ -116,32 +109,14 @@ impl<M: Send + 'static> EndpointRef<M> {
 
     /// A timer was due. It may have been replaced or cancelled meanwhile.
     pub(super) fn ring(&self, timer: Timer) {
-        let mut state = self.talk.state.lock();
-        let mine = &mut state.sides[self.side];
+        let mut sides = self.talk.sides.lock();
+        let mine = &mut sides[self.side];
         if mine.timer == Some(timer) {
             mine.timer = None;
             let event = Received::plain(self.clone(), Event::Timer);
-            let note = move |place| state.sides[self.side].reach.extend(place);
+            let note = move |place| sides[self.side].reach.extend(place);
             drop(self.queue().put(event, false, note));
         }
-    }
-
-    /// The side has ended: takes it out of its queue, and returns what waited for it.
-    fn leave(&self, observer: Option<u64>, reach: Reach) -> Vec<Received<M>> {
-        let talk = &self.talk;
-        // Relaxed: under the queue's lock.
-        let mark = || talk.left[self.side].store(true, Ordering::Relaxed);
-        let mut panics = Panics::default();
-        let mut taken = Vec::new();
-        panics.contain(|| taken = self.queue().leave(observer, reach, mark));
-        let mut state = talk.state.lock();
-        state.left += 1;
-        if state.left == 2 {
-            talk.hub.live.fetch_sub(1, Ordering::Relaxed);
-        }
-        drop(state);
-        panics.resume();
-        taken
     }
 }
 

@@ -41,23 +41,29 @@ pub(crate) fn if_idle<T>(group: &GroupRef<T>) -> Option<((Limit, u8, Limit), u32
 }
 
 impl<T> Shared<T> {
-    /// Registers an observer and returns its number; `None` if the queue is gone. `events`: the
-    /// observer puts events into the queue.
-    pub(crate) fn register(&self, observer: WakeArc<dyn Observer>, events: bool) -> Option<u64> {
+    /// Registers an observer by a number that no other has; false if the queue is gone. `events`:
+    /// the observer puts events into the queue.
+    pub(crate) fn register(
+        &self,
+        number: u64,
+        observer: &WakeArc<impl Observer + 'static>,
+        events: bool,
+    ) -> bool {
         self.with_state(|state| {
             state.events |= events;
             // Relaxed: decided under the policy lock.
             let gone = self.gone.load(Ordering::Relaxed);
-            let number = (!gone).then(unique)?;
-            // A clone: a refused observer is not dropped in here.
-            state.observers.insert(number, observer.clone());
-            Some(number)
+            if !gone {
+                state.observers.insert(number, observer.clone());
+            }
+            !gone
         })
     }
 
-    /// Unregisters an observer, which the caller must drop under no lock.
-    pub(crate) fn unregister(&self, number: u64) -> Option<WakeArc<dyn Observer>> {
-        self.with_state(|state| state.observers.remove(&number))
+    /// Unregisters an observer, if it is registered, and drops it. Under no lock.
+    pub(crate) fn unregister(&self, number: u64) {
+        let observer = self.with_state(|state| state.observers.remove(&number));
+        drop(observer);
     }
 
     /// Changes an observer's bound of idle groups to `groups`; it was `before`.
@@ -125,6 +131,8 @@ impl<T> Drop for Trimming<'_, T> {
 pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
     group: GroupRef<T>,
+    /// The number of its observer.
+    number: u64,
     /// `None` once it has ended.
     conversation: Mutex<Option<Conversation<T>>>,
 }
@@ -138,6 +146,7 @@ impl<T> Side<T> {
         Self {
             shared,
             group: GroupRef::clone(&conversation.pin),
+            number: unique(),
             conversation: Mutex::new(Some(conversation)),
         }
     }
@@ -171,15 +180,14 @@ impl<T> Side<T> {
         Shared::send_holding(group, queue, message, Placed(held, group))
     }
 
-    /// Registers `observer`, to be told when the queue is dropped, and returns its number. `None`
-    /// if the queue is gone.
-    pub(crate) fn join(&self, observer: WakeArc<dyn Observer>) -> Option<u64> {
-        self.shared.register(observer, true)
+    /// Registers its observer, to be told when the queue is dropped; false if the queue is gone.
+    pub(crate) fn join(&self, observer: &WakeArc<impl Observer + 'static>) -> bool {
+        self.shared.register(self.number, observer, true)
     }
 
-    /// Unregisters an observer that has [joined](Self::join). Under no lock.
-    pub(crate) fn part(&self, number: u64) {
-        drop(self.shared.unregister(number));
+    /// Unregisters its observer. Under no lock.
+    pub(crate) fn part(&self) {
+        self.shared.unregister(self.number);
     }
 
     /// Puts an event last in the group, or with `first` before all that waits there, regardless of
@@ -214,19 +222,15 @@ impl<T> Side<T> {
         })
     }
 
-    /// Ends this side: `mark` makes known that nothing of it is wanted from now on. Returns what
-    /// waits of it, to be dropped under no lock; does not search if nothing waits within its
-    /// `reach`. Unregisters its observer, and ends the conversation.
-    pub(crate) fn leave(&self, number: Option<u64>, reach: Reach, mark: impl FnOnce()) -> Vec<T> {
+    /// Ends this side, of which nothing is wanted any more. Returns what waits of it, to be dropped
+    /// under no lock; does not search if nothing waits within its `reach`. Unregisters its
+    /// observer, and ends the conversation.
+    pub(crate) fn leave(&self, reach: Reach) -> Vec<T> {
         let (shared, group) = (&self.shared, &self.group);
         let (taken, observer) = shared.with_state(|state| {
-            // Under the group's lock too: a message that comes back asks `wanted` under it.
-            let mailbox = group.lock();
-            mark();
-            let waits = mailbox.has_within(reach);
-            drop(mailbox);
-            let observer = number.and_then(|number| state.observers.remove(&number));
+            let observer = state.observers.remove(&self.number);
             let fits = |taken: &Taken<T>| !shared.wants(&taken.message);
+            let waits = group.lock().has_within(reach);
             let taken = match waits {
                 true => shared.take_out(state, group, false, fits),
                 false => Vec::new(),

@@ -315,7 +315,7 @@ impl<T> Shared<T> {
 
     /// Whether anybody will ever receive this message.
     pub(super) fn wants(&self, message: &T) -> bool {
-        // Relaxed: decided under the group's lock, under which it was set too.
+        // Relaxed: read under the group's lock, which those who end this take afterwards.
         let gone = self.gone.load(Ordering::Relaxed);
         !gone && self.wanted.get().is_none_or(|wanted| wanted(message))
     }
