@@ -126,7 +126,6 @@ mod event;
 mod hub;
 #[cfg(all(test, loom))]
 mod model;
-mod panics;
 mod refuse;
 mod side;
 mod side_group;

@@ -53,6 +53,7 @@
 // was granted. The parker publishes what was done before a wake.
 
 mod list;
+mod panics;
 mod parker;
 mod pause;
 mod session;
@@ -78,6 +79,7 @@ pub use self::parker::wakeups;
 
 pub(crate) use self::{
     list::{Removed, Ticket, Waiters},
+    panics::Panics,
     parker::with_parker,
     pause::{AT_ONCE, BACK_OFF, OFTEN, SELDOM, back_off, lost},
     session::{ClonedWaker, Guarded, Session, WakeBatch, contained, drop_quietly},

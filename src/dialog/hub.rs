@@ -5,9 +5,7 @@ use std::time::Duration;
 use crate::due::Dates;
 use crate::sync::AtomicUsize;
 use crate::timers::{Timer, Timers};
-use crate::wait::{Guarded, WakeBatch};
-
-use super::panics::Panics;
+use crate::wait::{Guarded, Panics, WakeBatch};
 
 /// `S` is a side of a dialog. Lock order: a dialog's, then this one.
 pub(super) struct Hub<S> {

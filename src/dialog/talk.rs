@@ -24,10 +24,10 @@ use crate::group::Reach;
 use crate::queue::{Observer, Side as QueueSide};
 use crate::sync::{AtomicBool, Mutex, Ordering, WakeArc as Arc, unique};
 use crate::timers::Timer;
+use crate::wait::Panics;
 
 use super::event::{Event, Fault};
 use super::hub::Hub;
-use super::panics::Panics;
 use super::refuse::Refused;
 use super::side::{EndpointRef, Received, Side, Talk};
 use super::side_group::SideGroup;

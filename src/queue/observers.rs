@@ -6,14 +6,12 @@
 //! queue's lock, it releases its own. So events come in the order of the decisions, and no
 //! waker runs under either lock.
 
-use std::vec::IntoIter;
-
 use crate::error::Closed;
 use crate::group::{Admitted, POISONED, Phase, Reach, Taken};
 use crate::limit::Limit;
 use crate::ready::Age;
 use crate::sync::{Arc, Mutex, Ordering, WakeArc, unique};
-use crate::wait::contained;
+use crate::wait::Panics;
 
 use super::GroupRef;
 use super::handles::Conversation;
@@ -100,30 +98,18 @@ impl<T> Shared<T> {
             return;
         }
         let all: Vec<_> = self.with_state(|state| state.observers.values().cloned().collect());
-        let mut trimming = Trimming(self, makes, all.into_iter());
-        for observer in &mut trimming.2 {
-            observer.trim();
+        // If the drop of a key panics, the others trim too, and the bounds are set.
+        let mut panics = Panics::default();
+        for observer in all {
+            panics.contain(move || observer.trim());
         }
-    }
-}
-
-/// A trim and the observers still to come. At its end, or if the drop of a key panics, these trim
-/// too, and the bounds are set.
-struct Trimming<'a, T>(&'a Shared<T>, bool, IntoIter<WakeArc<dyn Observer>>);
-
-impl<T> Drop for Trimming<'_, T> {
-    fn drop(&mut self) {
-        let Self(shared, makes, rest) = self;
-        for observer in rest {
-            contained(|| observer.trim());
-        }
-        let relaxed = Ordering::Relaxed; // Hints.
         // What is left is busy: it may double before the next trim.
-        let (few, kept) = (shared.keep_idle.load(relaxed), shared.kept.load(relaxed));
+        let (few, kept) = (self.keep_idle.load(relaxed), self.kept.load(relaxed));
         let above = few.max(2 * kept);
         // A receive that finds nothing trims after a burst, and resets the senders' bound, too.
-        let of_both = &shared.trim_above[usize::from(*makes)..];
+        let of_both = &self.trim_above[usize::from(makes)..];
         of_both.iter().for_each(|most| most.store(above, relaxed));
+        panics.resume();
     }
 }
 
