@@ -198,31 +198,17 @@ fn rest_idle<T>(
 impl<T> Turn<'_, T> {
     /// Ends a turn that does not just leave its group idle, or in a queue with a capacity.
     #[inline(never)]
-    fn end(&mut self, group: GroupRef<T>) {
-        match self.live.holder.is_some() {
-            true => self.end_limited(group),
-            false => self.end_by_token(group),
-        }
-    }
-
-    /// Ends a turn in a queue with a capacity.
-    #[inline(never)]
-    fn end_limited(&mut self, mut group: GroupRef<T>) {
-        let live = &mut self.live;
-        self.shared.capacity.let_go(&mut live.holder);
-        if live.taken.is_none() && group.waiting() == 0 {
-            match rest_idle(group, Mailbox::is_closed_up) {
-                Ok(()) => return,
-                Err(back) => group = back,
+    fn end(&mut self, mut group: GroupRef<T>) {
+        let (shared, live) = (&self.shared, &mut self.live);
+        if live.holder.is_some() {
+            shared.capacity.let_go(&mut live.holder);
+            if live.taken.is_none() && group.waiting() == 0 {
+                match rest_idle(group, Mailbox::is_closed_up) {
+                    Ok(()) => return,
+                    Err(back) => group = back,
+                }
             }
         }
-        self.end_by_token(group);
-    }
-
-    /// Ends a turn that does not just leave its group idle.
-    #[inline(never)]
-    fn end_by_token(&mut self, group: GroupRef<T>) {
-        let (shared, live) = (&self.shared, &mut self.live);
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting() + u32::from(live.taken.is_some());
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
