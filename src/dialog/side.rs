@@ -8,7 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
-use crate::shown::pad;
+use crate::shown::{pad, shows};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
@@ -157,11 +157,7 @@ impl<M: Send + 'static> Hash for EndpointRef<M> {
     }
 }
 
-impl<M: Send + 'static> fmt::Debug for EndpointRef<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EndpointRef").field(&self.id()).finish()
-    }
-}
+shows!([M: Send + 'static] EndpointRef<M>, |endpoint| id: endpoint.id());
 
 /// Owns one side of a dialog. Dropping it ends the side: as by [`end`](EndpointRef::end), or in a
 /// panic with the error [`Fault::GONE`](super::Fault::GONE).
@@ -197,11 +193,7 @@ impl<M: Send + 'static> Deref for Endpoint<M> {
     }
 }
 
-impl<M: Send + 'static> fmt::Debug for Endpoint<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Endpoint").field(&self.id()).finish()
-    }
-}
+shows!([M: Send + 'static] Endpoint<M>, |endpoint| id: endpoint.id());
 
 /// An event and the endpoint that receives it. The queue of each side holds these.
 ///
