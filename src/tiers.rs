@@ -18,7 +18,6 @@
 //!    one task of the open tier runs.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -33,7 +32,7 @@ mod tests;
 /// The caller reports what its tasks do, and starts one only where [`startable`](Self::startable)
 /// allows it. A report that cannot be true, such as the end of a task that does not run, fails a
 /// debug assertion; without debug assertions it changes nothing.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Tiers {
     others: VecDeque<(u32, u64)>,
     /// How many tasks of the open tier wait.
@@ -50,14 +49,8 @@ const FEW: usize = 64;
 
 impl Tiers {
     /// No task is outstanding.
-    pub const fn new() -> Self {
-        Tiers {
-            others: VecDeque::new(),
-            waiting: 0,
-            running: 0,
-            tier: 0,
-            draining: false,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The open tier, if anything is outstanding.
@@ -256,17 +249,5 @@ impl Tiers {
         } else if capacity > FEW && len < capacity / 4 {
             self.others.shrink_to(2 * len);
         }
-    }
-}
-
-impl fmt::Debug for Tiers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tiers")
-            .field("open", &self.open())
-            .field("draining", &self.draining)
-            .field("waiting", &self.waiting)
-            .field("running", &self.running)
-            .field("others", &self.others)
-            .finish()
     }
 }
