@@ -242,6 +242,11 @@ impl Simulation {
     /// [`SyncError`]: nothing is outstanding; or the wait is stalled, because something paused
     /// keeps a task from ending.
     pub fn synchronize(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
+        self.synchronize_by(caller, true)
+    }
+
+    /// The same; unless it `waits`, what has not ended by now is stalled.
+    fn synchronize_by(&mut self, caller: CallerId, waits: bool) -> Result<Summary, SyncError> {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
         loop {
@@ -253,7 +258,7 @@ impl Simulation {
             if synced.is_ready() {
                 continue;
             }
-            let Some(next) = self.next_event() else {
+            let Some(next) = self.next_event().filter(|_| waits) else {
                 let _none = self.core.caller_mut(caller).reopen_epoch();
                 return Err(SyncError::Stalled(Stalled));
             };

@@ -1,10 +1,9 @@
 //! What may be done to a simulation while it runs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::task::Poll;
 use std::time::Duration;
 
-use crate::error::{OutOfRange, Stale, Stalled};
+use crate::error::{OutOfRange, Stale};
 use crate::limit::Limit;
 use crate::queue::LaneError;
 use crate::scheduler::{CallerOptions, Counts, Location, Reason, Summary, SyncError, TaskId};
@@ -36,18 +35,6 @@ impl Simulation {
     fn find(&self, task: &SimTask) -> Option<Location> {
         let task = Some(task).filter(|task| task.number == self.core.number);
         task?.job.progress.lock().location
-    }
-
-    /// Like [`synchronize`](Self::synchronize), but what has not ended by now is stalled.
-    fn synchronize_now(&mut self, caller: CallerId) -> Result<Summary, SyncError> {
-        let caller = self.key(caller);
-        match self.core.synchronize(caller) {
-            Poll::Ready(gives) => gives,
-            Poll::Pending => {
-                let _none = self.core.caller_mut(caller).reopen_epoch();
-                Err(SyncError::Stalled(Stalled))
-            }
-        }
     }
 
     /// No task starts until the matching [`unhold`](Self::unhold).
@@ -150,10 +137,7 @@ impl Driver for Simulation {
     }
 
     fn synchronize(&mut self, caller: &CallerId) -> Result<Summary, SyncError> {
-        match self.core.is_held() {
-            true => self.synchronize_now(*caller),
-            false => Self::synchronize(self, *caller),
-        }
+        self.synchronize_by(*caller, !self.core.is_held())
     }
 
     fn pass(&mut self, time: Duration) {
