@@ -10,11 +10,11 @@ use crate::wait::{WakeBatch, drop_quietly};
 use super::bodies::Bodies;
 use super::cell::{Progress, Runner};
 use super::current::{as_task, wake_current};
-use super::local_queue::{self, Report, RunResult, Work};
+use super::local_queue::{LocalQueue, Report, RunResult, Work, next};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
 use super::shared::Shared;
-use super::state::Taken;
+use super::task_state::Started;
 
 /// What a worker keeps from one task to the next.
 #[derive(Default)]
@@ -40,10 +40,10 @@ pub(super) struct RunnerState {
 pub(super) fn perform(
     shared: &Arc<Shared>,
     n: u32,
-    taken: Taken,
+    first: Started<Work>,
+    queue: &LocalQueue,
     kept: &mut RunnerState,
 ) -> Report {
-    let Taken { first, queue } = taken;
     let mut job = first.job;
     let mut performance = Performance {
         shared,
@@ -55,9 +55,7 @@ pub(super) fn perform(
     };
     loop {
         performance.perform(job);
-        let queue = queue.as_ref();
-        let next = queue.and_then(|queue| local_queue::next(queue, &mut performance.ran));
-        let Some((next, record)) = next else {
+        let Some((next, record)) = next(queue, &mut performance.ran) else {
             return performance.ran;
         };
         if let Some(waker) = performance.kept.to_wake.take() {

@@ -67,13 +67,6 @@ struct WorkerQueue {
     filled: u64,
 }
 
-/// The tasks that a worker has claimed.
-pub(super) struct Taken {
-    pub(super) first: Started<Work>,
-    /// Its local queue, if there are more.
-    pub(super) queue: Option<Arc<LocalQueue>>,
-}
-
 pub(super) struct State {
     pub(super) core: Core<Work>,
     /// The most tasks of a claim.
@@ -162,42 +155,34 @@ impl State {
     }
 
     /// Worker `n` has run a task. The core records it, with the endings in its local queue. If that
-    /// has more tasks, the worker goes on with them.
+    /// has more tasks, the worker goes on with the next.
     pub(super) fn finish(
         &mut self,
         n: u32,
         mut ran: Report,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Option<Taken> {
+    ) -> Option<Started<Work>> {
         if ran.result.has_failed() && self.skips_others(ran.tag) {
             let _ = self.clear(n, wakes);
         }
         self.core.set_running(n, None);
-        if self.is_filled(n) {
-            let queue = self.queue(n);
-            let local = &mut *queue.lock();
-            let next = local.go_on(&mut ran, now);
-            let past = local.past.drain(..);
-            report(&mut self.core, n, past, &local.groups, wakes);
-            local.groups.clear();
-            if let Some((job, record)) = next {
-                let (tag, start) = (ran.tag, now);
-                let first = Started {
-                    tag,
-                    job,
-                    record,
-                    start,
-                };
-                let queue = Some(Arc::clone(&queue));
-                return Some(Taken { first, queue });
-            }
-            local.running = None;
-        } else {
-            let free = ran.tag.frees();
-            ran.groups = u32::from(free.is_some());
-            report(&mut self.core, n, [ran], free.as_slice(), wakes);
+        let queue = self.queue(n);
+        let local = &mut *queue.lock();
+        let next = local.go_on(&mut ran, now);
+        let past = local.past.drain(..);
+        report(&mut self.core, n, past, &local.groups, wakes);
+        local.groups.clear();
+        if let Some((job, record)) = next {
+            let (tag, start) = (ran.tag, now);
+            return Some(Started {
+                tag,
+                job,
+                record,
+                start,
+            });
         }
+        local.running = None;
         self.set_cleared(n);
         self.core.workers.finished(n);
         None
@@ -211,14 +196,15 @@ impl State {
         self.core.caller(caller).would_skip(holds.tier)
     }
 
-    /// Worker `n` looks for work, and claims up to `most` tasks.
+    /// Worker `n` looks for work, and claims up to `most` tasks. Returns the first; the others are
+    /// in its local queue.
     pub(super) fn claim(
         &mut self,
         n: u32,
         most: u32,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Option<Taken> {
+    ) -> Option<Started<Work>> {
         self.clear_overdue(wakes);
         let mut taken = self.take(n, most, now);
         if taken.is_none() && self.filled > 0 {
@@ -240,7 +226,7 @@ impl State {
     }
 
     /// Claims tasks into the local queue of worker `n`, and takes the first out of it.
-    fn take(&mut self, n: u32, most: u32, now: Duration) -> Option<Taken> {
+    fn take(&mut self, n: u32, most: u32, now: Duration) -> Option<Started<Work>> {
         if !self.core.look(n) {
             return None;
         }
@@ -251,12 +237,8 @@ impl State {
             0 => self.core.startable(most * workers) / workers,
             _ => 1,
         };
-        if share.min(most) <= 1 {
-            let first = self.core.start_one(n, now)?;
-            self.taken += 1;
-            self.overdue = self.overdue.saturating_sub(1);
-            return Some(Taken { first, queue: None });
-        }
+        // Nor does a task that is claimed alone bring those behind it.
+        let most = if share > 1 { most } else { 1 };
         let queue = self.queue(n);
         let mut local = queue.lock();
         let (mut turns, mut taken) = (0, 0);
@@ -274,20 +256,19 @@ impl State {
         let first = local.begin(now)?;
         self.core.workers.claimed(n);
         self.core.set_running(n, local.running.clone());
-        self.taken += taken;
-        if taken == 1 {
-            local.running = None;
-            return Some(Taken { first, queue: None });
-        }
-        self.queues[n as usize].filled = self.taken;
-        self.order.push_back((n, self.taken));
-        self.filled += 1;
         drop(local);
-        let queue = Some(queue);
-        Some(Taken { first, queue })
+        self.taken += taken;
+        self.overdue = self.overdue.saturating_sub(taken);
+        if taken > 1 {
+            self.queues[n as usize].filled = self.taken;
+            self.order.push_back((n, self.taken));
+            self.filled += 1;
+        }
+        Some(first)
     }
 
-    fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
+    /// The local queue of worker `n`.
+    pub(super) fn queue(&mut self, n: u32) -> Arc<LocalQueue> {
         Arc::clone(&of_worker(&mut self.queues, n).queue)
     }
 

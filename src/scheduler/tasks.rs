@@ -18,12 +18,7 @@ use super::tokens::CancelToken;
 impl<J: Body> Core<J> {
     /// Worker `n` looks for work, and starts one task.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        self.look(n).then(|| self.start_one(n, now))?
-    }
-
-    /// Worker `n`, which may take a task, starts one.
-    pub(super) fn start_one(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        let next = self.claim_one()?.pop()?;
+        let next = self.look(n).then(|| self.claim_one())??.pop()?;
         self.workers.claimed(n);
         let started = Started::new(next, now);
         self.set_running(n, Some(started.running()));

@@ -16,11 +16,12 @@ use crate::wait::{WakeBatch, drop_quietly, with_parker};
 
 use super::current::Working;
 use super::inside::Inside;
-use super::local_queue::Report;
+use super::local_queue::{Report, Work};
 use super::perform::{RunnerState, perform};
 use super::pool::{Host, Threads};
 use super::shared::Shared;
-use super::state::{State, Taken};
+use super::state::State;
+use super::task_state::Started;
 
 /// Starts worker `n`; if that fails, its number is given back.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) {
@@ -72,11 +73,12 @@ impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
         let _working = Working::begin(&self.shared, self.n);
+        let queue = self.shared.state.lock().queue(self.n);
         let mut own = Own::default();
-        while let Some(taken) = self.next(&mut own) {
+        while let Some(first) = self.next(&mut own) {
             let Own { pace, kept, .. } = &mut own;
             kept.late = false;
-            let ran = perform(&self.shared, self.n, taken, kept);
+            let ran = perform(&self.shared, self.n, first, &queue, kept);
             // Before the lock, since it may wait for that.
             pace.pause(std::mem::take(&mut kept.ran), || match kept.late {
                 true => self.shared.origin.elapsed(),
@@ -89,7 +91,7 @@ impl WorkerHandle {
 
     /// Reports the last task and claims the next, or several; rests while there is none. `None` if
     /// the worker has left.
-    fn next(&self, own: &mut Own) -> Option<Taken> {
+    fn next(&self, own: &mut Own) -> Option<Started<Work>> {
         own.leaves = None;
         with_parker(|parker, cx| {
             loop {
@@ -104,17 +106,16 @@ impl WorkerHandle {
 
     /// One hold of the lock: records the ending, and finds the next task, unless the worker has it
     /// already; `None` if the worker has left. The error is what it does before it looks again.
-    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Taken>, Pause> {
+    fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Started<Work>>, Pause> {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
         let mut session = self.shared.state.lock();
         session.posting.bodies.take_in(&mut kept.bodies);
         self.shared.with_locked(session, true, |state, wakes, now| {
             wakes.extend(to_wake);
-            let more = ran.and_then(|ran| state.finish(self.n, ran, now, wakes));
-            match more {
-                Some(taken) => Ok(Some(taken)),
+            match ran.and_then(|ran| state.finish(self.n, ran, now, wakes)) {
                 None => self.find(state, own, waker, now, wakes),
+                next => Ok(next),
             }
         })
     }
@@ -126,13 +127,14 @@ impl WorkerHandle {
         waker: &Waker,
         now: Duration,
         wakes: &mut WakeBatch,
-    ) -> Result<Option<Taken>, Pause> {
+    ) -> Result<Option<Started<Work>>, Pause> {
         let Self { shared, n, .. } = self;
         // A drop may wait for a task, so the worker claims nothing before it has dropped all.
         if state.core.todo.ended.is_empty() {
             let most = own.pace.most(state.pace, now, shared.claim_time);
-            if let Some(taken) = state.claim(*n, most, now, wakes) {
-                return Ok(Some(taken));
+            let first = state.claim(*n, most, now, wakes);
+            if first.is_some() {
+                return Ok(first);
             }
         }
         // The claim may have cleared local queues, and so ended futures.

@@ -236,7 +236,7 @@ fn a_future_is_not_among_several_groups() {
         world.state.core.submit(world.caller, placing, job, NOW);
     }
     let worker = world.claim(1, 9).unwrap();
-    for claimed in &worker.queue.as_ref().unwrap().lock().waiting {
+    for claimed in &worker.queue.lock().waiting {
         if let Claimed::Several(several) = claimed {
             assert!(several.iter().all(|task| !task.is_future()));
         }
@@ -311,9 +311,9 @@ fn a_task_that_took_over_a_unit_gives_it_back() {
     let group = world.serial_group();
     (0..2).for_each(|_| world.submit(Some(group), 0));
     world.post(2);
-    let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
-    let mut ran = Report::new(taken.first.tag, NOW);
-    assert!(next(&taken.queue.unwrap(), &mut ran).is_some());
+    let first = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
+    let mut ran = Report::new(first.tag, NOW);
+    assert!(next(&world.state.queue(1), &mut ran).is_some());
     world.state.exact(&mut world.wakes);
     assert_eq!((ran.tag.id.0, world.state.core.unfinished), (2, 3));
     let next = world.state.finish(1, ran, NOW, &mut world.wakes);
@@ -350,9 +350,9 @@ fn the_status_shows_each_task_of_a_claim_with_its_own_label_and_start() {
             let core = &mut world.state.core;
             core.submit_run(world.caller, placing, run, false);
         }
-        let taken = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
-        let queue = taken.queue.unwrap();
-        let mut ran = Report::new(taken.first.tag, NOW);
+        let first = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
+        let queue = world.state.queue(1);
+        let mut ran = Report::new(first.tag, NOW);
         for id in 2..3 + begun {
             ran.end = Duration::from_secs(id);
             assert!(next(&queue, &mut ran).is_some());

@@ -13,7 +13,7 @@ use crate::scheduler::core::Core;
 use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
-use crate::scheduler::state::{State, Taken};
+use crate::scheduler::state::State;
 use crate::scheduler::status::Why;
 use crate::scheduler::task_state::{Ended, Location, Placing, Tag};
 use crate::slab::Key;
@@ -92,8 +92,10 @@ impl World {
         most: u32,
     ) -> Option<(usize, Option<Arc<LocalQueue>>)> {
         self.now += Duration::from_secs(1);
-        let taken = self.state.claim(worker, most, self.now, &mut self.wakes);
-        taken.map(|Taken { first, queue }| (self.number(first.tag), queue))
+        let first = self.state.claim(worker, most, self.now, &mut self.wakes)?;
+        let queue = self.state.queue(worker);
+        let more = !queue.lock().waiting.is_empty();
+        Some((self.number(first.tag), more.then_some(queue)))
     }
 
     fn ran(&self, n: usize, ending: Ending) -> Report {
@@ -104,8 +106,8 @@ impl World {
 
     pub(super) fn finish(&mut self, worker: u32, n: usize) -> Option<usize> {
         let ran = self.ran(n, Ending::Ok);
-        let taken = self.state.finish(worker, ran, self.now, &mut self.wakes);
-        taken.map(|taken| self.number(taken.first.tag))
+        let next = self.state.finish(worker, ran, self.now, &mut self.wakes);
+        next.map(|next| self.number(next.tag))
     }
 
     /// The worker goes on with its local queue. Returns the number of the next task.
@@ -356,11 +358,10 @@ fn a_failure_is_reported_at_once_and_the_worker_goes_on_with_its_local_queue() {
         assert!(matches!(ran.result, RunResult::Ended(told) if told == ending));
     }
     let ran = world.ran(1, Ending::Failed);
-    let taken = world.state.finish(1, ran, world.now, &mut world.wakes);
-    let Taken { first, queue } = taken.unwrap();
-    assert_eq!(world.number(first.tag), 2);
+    let next = world.state.finish(1, ran, world.now, &mut world.wakes);
+    assert_eq!(world.number(next.unwrap().tag), 2);
     assert!(world.has_ended(1) && world.state.core.workers.busy() == 1);
-    assert_eq!(world.rest(&queue.unwrap(), 2), [3, 4]);
+    assert_eq!(world.rest(&queue, 2), [3, 4]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) struct Group {
 
 pub(super) struct Busy {
     pub(super) tag: Tag,
-    pub(super) queue: Option<Arc<LocalQueue>>,
+    pub(super) queue: Arc<LocalQueue>,
 }
 
 pub(super) struct WakesWorker(pub(super) u32, pub(super) Arc<Mutex<Vec<u32>>>);

@@ -10,7 +10,6 @@ use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job, Prog
 use crate::scheduler::local_queue::{Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
-use crate::scheduler::state::Taken;
 use crate::scheduler::task_state::{Location, Phase, Placing, Tag};
 use crate::wait::WakeBatch;
 use crate::workers::Activity;
@@ -23,10 +22,9 @@ fn named<P: Program>(program: P, label: Option<Arc<str>>) -> (Arc<dyn Job>, Opti
 }
 
 impl World {
-    fn works(&mut self, n: u32, taken: Taken) {
-        let tag = taken.first.tag;
+    fn works(&mut self, n: u32, tag: Tag) {
         self.starts(n, tag);
-        let queue = taken.queue;
+        let queue = self.state.queue(n);
         self.busy[n as usize] = Some(Busy { tag, queue });
     }
 
@@ -40,7 +38,7 @@ impl World {
             taken
         });
         match found {
-            Some(taken) => self.works(n, taken),
+            Some(first) => self.works(n, first.tag),
             None if self.state.core.workers.activity(n) == Activity::Absent => {}
             None => {
                 let waker = Waker::from(Arc::new(WakesWorker(n, Arc::clone(&self.coming))));
@@ -82,18 +80,16 @@ impl World {
         }
         let mut ran = Report::new(tag, self.now);
         ran.result = result;
-        if let Some(queue) = queue
-            && next(&queue, &mut ran).is_some()
-        {
+        if next(&queue, &mut ran).is_some() {
             self.check_synced(true);
             self.starts(n, ran.tag);
-            let (tag, queue) = (ran.tag, Some(queue));
+            let tag = ran.tag;
             self.busy[n as usize] = Some(Busy { tag, queue });
             return;
         }
-        let more = self.event(|state, wakes, now| state.finish(n, ran, now, wakes));
-        match more {
-            Some(taken) => self.works(n, taken),
+        let next = self.event(|state, wakes, now| state.finish(n, ran, now, wakes));
+        match next {
+            Some(next) => self.works(n, next.tag),
             None => self.looks(n),
         }
     }

@@ -14,7 +14,7 @@ use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
-use crate::scheduler::state::{State, Taken};
+use crate::scheduler::state::State;
 use crate::scheduler::summary::Summary;
 use crate::scheduler::task_state::{Ended, Location, Placing, Tag};
 use crate::slab::Key;
@@ -35,7 +35,7 @@ pub(super) struct World {
 pub(super) struct Worker {
     n: u32,
     pub(super) tag: Tag,
-    pub(super) queue: Option<Arc<LocalQueue>>,
+    pub(super) queue: Arc<LocalQueue>,
 }
 
 pub(super) const NOW: Duration = Duration::ZERO;
@@ -110,15 +110,17 @@ impl World {
     }
 
     pub(super) fn claim(&mut self, n: u32, most: u32) -> Option<Worker> {
-        let taken = self.state.claim(n, most, NOW, &mut self.wakes)?;
-        Some(Worker::new(n, taken))
+        let tag = self.state.claim(n, most, NOW, &mut self.wakes)?.tag;
+        let queue = self.state.queue(n);
+        Some(Worker { n, tag, queue })
     }
 
     pub(super) fn finish(&mut self, worker: &Worker, ending: Ending) -> Option<Worker> {
         let ran = worker.ran(RunResult::Ended(ending));
-        let taken = self.state.finish(worker.n, ran, NOW, &mut self.wakes);
+        let next = self.state.finish(worker.n, ran, NOW, &mut self.wakes);
         self.drop_ended();
-        Some(Worker::new(worker.n, taken?))
+        let (n, tag, queue) = (worker.n, next?.tag, Arc::clone(&worker.queue));
+        Some(Worker { n, tag, queue })
     }
 
     /// The tasks that ended without a worker are dropped, and count.
@@ -191,11 +193,6 @@ pub(super) fn awaits(label: Option<&str>) -> Arc<dyn Job> {
 }
 
 impl Worker {
-    pub(super) fn new(n: u32, Taken { first, queue }: Taken) -> Self {
-        let tag = first.tag;
-        Self { n, tag, queue }
-    }
-
     pub(super) fn id(&self) -> u64 {
         self.tag.id.0
     }
@@ -212,8 +209,7 @@ impl Worker {
 
     pub(super) fn goes_on(&mut self, result: RunResult) -> bool {
         let mut ran = self.ran(result);
-        let queue = self.queue.as_ref();
-        let next = queue.and_then(|queue| next(queue, &mut ran));
+        let next = next(&self.queue, &mut ran);
         next.map(|_| self.tag = ran.tag).is_some()
     }
 }
