@@ -54,7 +54,6 @@ use super::core::Core;
 use super::local_queue::{LocalQueue, Report, RunResult, Work};
 use super::posting::Posting;
 use super::reject::Reason;
-use super::suspended::WokenRun;
 use super::task_state::{Claimed, Location, Placing, Started, Tag, of_worker};
 
 const PATIENCE: u64 = 2;
@@ -337,7 +336,7 @@ fn report(
     mut groups: &[GroupKey],
     wakes: &mut WakeBatch,
 ) {
-    let mut woken = WokenRun::default();
+    let mut woken = None;
     for ran in all {
         let Report {
             tag, start, end, ..
@@ -354,5 +353,5 @@ fn report(
             }
         }
     }
-    core.enqueue_run(&mut woken);
+    core.enqueue_run(woken);
 }

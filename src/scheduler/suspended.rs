@@ -27,19 +27,9 @@ use super::outcome::Run;
 use super::task_state::{Body, FutureState, Location, Phase, Tag, Waiting};
 use super::tokens::CancelToken;
 
-/// Futures that were woken while they were polled, of one lane; at least one, if there is a lane.
-/// Meanwhile their phase does not say where they are.
-pub(super) struct WokenRun<J> {
-    lane: Option<LaneKey>,
-    tasks: Vec<Option<Waiting<J>>>,
-}
-
-impl<J> Default for WokenRun<J> {
-    fn default() -> Self {
-        let (lane, tasks) = (None, Vec::new());
-        Self { lane, tasks }
-    }
-}
+/// Futures that were woken while they were polled, and the lane of all of them. Meanwhile their
+/// phase does not say where they are.
+pub(super) type WokenRun<J> = Option<(LaneKey, Vec<Option<Waiting<J>>>)>;
 
 impl<J: Body> Core<J> {
     /// A worker has claimed a future for the first time.
@@ -83,11 +73,11 @@ impl<J: Body> Core<J> {
         self.caller_mut(caller).returned(tag.id, 1);
         if woken && joins && !is_cancelled {
             let lane = self.woken_lane(caller);
-            if run.lane != Some(lane) {
-                self.enqueue_run(run);
-                run.lane = Some(lane);
+            if run.as_ref().is_some_and(|&(of, _)| of != lane) {
+                self.enqueue_run(run.take());
             }
-            run.tasks.push(Some(task));
+            let (_, tasks) = run.get_or_insert_with(|| (lane, Vec::new()));
+            tasks.push(Some(task));
             return;
         }
         self.future_mut(key).phase = Phase::Suspended(task);
@@ -109,20 +99,16 @@ impl<J: Body> Core<J> {
     ) -> bool {
         self.workers.finished(n);
         self.set_running(n, None);
-        let (mut woken, before) = (WokenRun::default(), self.suspended);
+        let (mut woken, before) = (None, self.suspended);
         self.suspend(polled, n, times, &mut woken);
-        let awaits = woken.lane.is_none() && self.suspended > before;
-        self.enqueue_run(&mut woken);
+        let awaits = woken.is_none() && self.suspended > before;
+        self.enqueue_run(woken);
         awaits
     }
 
     /// Enqueues the futures that were woken together.
-    pub(super) fn enqueue_run(&mut self, run: &mut WokenRun<J>) {
-        let WokenRun {
-            lane: Some(lane),
-            tasks,
-        } = std::mem::take(run)
-        else {
+    pub(super) fn enqueue_run(&mut self, run: WokenRun<J>) {
+        let Some((lane, tasks)) = run else {
             return;
         };
         let spots = self.backlog.next_spots(lane);

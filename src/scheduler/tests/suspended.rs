@@ -10,7 +10,6 @@ use crate::scheduler::caller::CallerOptions;
 use crate::scheduler::core::Core;
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::stall::Target;
-use crate::scheduler::suspended::WokenRun;
 use crate::scheduler::task_state::{
     Body, Claimed, Ended, Location, Placing, Started, Tag, Waiting,
 };
@@ -93,9 +92,9 @@ impl World {
     fn suspend_woken(&mut self, task: TaskId, woken: bool) {
         let taken = self.take(task);
         self.core.workers.finished(1);
-        let mut run = WokenRun::default();
+        let mut run = None;
         self.core.suspend((taken, woken), 1, (NOW, NOW), &mut run);
-        self.core.enqueue_run(&mut run);
+        self.core.enqueue_run(run);
         assert!(self.core.decide(&mut self.wakes));
     }
 
