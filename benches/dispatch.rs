@@ -54,8 +54,8 @@ fn turns(c: &mut Criterion) {
             family.bench_function(BenchmarkId::new(name, n), |b| {
                 b.iter(|| {
                     let claim = backlog.claim().expect("there is work");
-                    let group = claim.group.expect("it is not alone");
-                    backlog.complete(group, claim.tier);
+                    let group = claim.holds.group.expect("it is not alone");
+                    backlog.finish(claim.holds);
                     backlog.send(group, None, None, claim.item);
                 });
             });

@@ -3,7 +3,7 @@
 //! Protocol: take the group out of the ready queue, change it, and put it where it then belongs.
 //! Its lane is updated once for each event.
 
-use crate::lanes::{LaneKey, Lanes};
+use crate::lanes::Lanes;
 use crate::limit::Bypass;
 use crate::ready::Age;
 
@@ -90,13 +90,5 @@ impl<T> Order<T> {
         if place.bump().is_none_or(|(old, _)| old != level) {
             place.set_bump(Some((level, when)));
         }
-    }
-
-    /// Messages of this tier have ended; their units of the lane's cap come back. The lane must be
-    /// updated.
-    #[inline]
-    pub(super) fn finish(&mut self, lane: LaneKey, tier: u32, messages: u32) {
-        self.lanes.finish_all(lane.index(), tier, messages);
-        self.lanes.return_units(lane.index(), messages);
     }
 }

@@ -81,51 +81,27 @@ impl<T> Several<T> {
         self.holds
     }
 
-    /// Takes the next message.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        let item = match &mut self.parts {
-            Parts::Run(run) => run.pop()?.1,
-            Parts::Groups(parts) => {
-                let part = parts.next()?;
-                self.holds.group = Some(part.group);
-                part.item
-            }
-        };
-        (self.overtaken, self.begun) = (0, true);
-        Some(item)
-    }
-
-    /// Takes the next message, if one is in work and this one `goes`. If it does not take over the
-    /// units of the one in work, also gives that one's group.
+    /// Takes the next message if it `goes`. If it does not take over the units of the one in work,
+    /// also gives that one's group.
     #[inline(always)]
-    pub fn pop_behind(&mut self, goes: impl Fn(&T) -> bool) -> Option<(T, Option<GroupKey>)> {
-        match &mut self.parts {
-            _ if !self.begun => None,
-            Parts::Run(run) => Some((run.pop_if(goes)?, None)),
+    pub fn pop_if(&mut self, goes: impl Fn(&T) -> bool) -> Option<(T, Option<GroupKey>)> {
+        let popped = match &mut self.parts {
+            Parts::Run(run) => (run.pop_if(goes)?, None),
             Parts::Groups(parts) => {
                 parts.as_slice().first().filter(|next| goes(&next.item))?;
                 let part = parts.next()?;
                 let before = self.holds.group.replace(part.group);
-                Some((part.item, before.filter(|_| part.ticket > 0)))
+                (part.item, before.filter(|_| part.ticket > 0))
             }
-        }
+        };
+        (self.overtaken, self.begun) = (0, true);
+        Some(popped)
     }
 
     /// Whether one of them, or one before them, is in work.
     #[inline]
     pub fn has_begun(&self) -> bool {
         self.begun
-    }
-
-    /// Whether the next message takes over the units of the one in work.
-    #[inline]
-    pub fn goes_on(&self) -> bool {
-        let Parts::Groups(parts) = &self.parts else {
-            return false;
-        };
-        let next = parts.as_slice().first();
-        self.begun && next.is_some_and(|next| next.ticket == 0)
     }
 
     /// The messages that are not in work yet.
@@ -263,10 +239,8 @@ impl<T: Item> Backlog<T> {
     pub fn give_back(&mut self, claim: Several<T>) {
         let (holds, overtaken) = (claim.holds, claim.overtaken);
         let back = |is_first, group, (seq, ticket), item| Claim {
-            lane: holds.lane,
-            group,
+            holds: InFlight { group, ..holds },
             seq,
-            tier: holds.tier,
             item,
             old: Place::new(ticket),
             overtaken: Some(if is_first { overtaken } else { 0 }),

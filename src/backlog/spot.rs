@@ -11,6 +11,7 @@ use crate::ready::Age;
 
 use super::group::Place;
 use super::member::Member;
+use super::messages::Message;
 use super::order::Order;
 use super::{Backlog, Blocked, Claim, GroupKey};
 
@@ -29,11 +30,8 @@ pub trait Item {
     fn waits_at(&self, _spot: Spot) {}
 }
 
-// Messages that need not know.
-impl Item for () {}
+// A number need not know.
 impl Item for u32 {}
-impl Item for u64 {}
-impl Item for usize {}
 
 /// The units that a message in flight holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,19 +47,10 @@ pub struct InFlight {
 impl<T> Claim<T> {
     /// Where it waited.
     pub fn spot(&self) -> Spot {
-        match self.group {
+        let InFlight { lane, group, tier } = self.holds;
+        match group {
             Some(group) => Spot::Group(group, self.seq),
-            None => Spot::Alone(self.lane, self.tier, self.old),
-        }
-    }
-
-    /// The units that it holds.
-    #[inline]
-    pub fn holds(&self) -> InFlight {
-        InFlight {
-            lane: self.lane,
-            group: self.group,
-            tier: self.tier,
+            None => Spot::Alone(lane, tier, self.old),
         }
     }
 }
@@ -95,8 +84,13 @@ impl<T: Item> Backlog<T> {
     pub fn take_out(&mut self, spot: Spot) -> Option<(T, InFlight)> {
         let (item, lane, group, tier) = match spot {
             Spot::Group(group, seq) => {
-                let lane = self.lane_of(group)?;
-                let (item, tier) = self.take(group, seq)?;
+                let g = self.groups.get_mut(group.0)?;
+                let (Message { item, tier }, lane) = (g.messages.take(seq)?, g.lane);
+                if g.head != g.messages.head_tier() {
+                    self.order.dequeue(g);
+                    self.order.join_and_update(group.0.index(), g, Age::Same);
+                }
+                self.reap(group);
                 (item, lane, Some(group), tier)
             }
             Spot::Alone(lane, tier, place) => {
@@ -131,11 +125,8 @@ impl<T: Item> Backlog<T> {
 
     /// A message that held these units is done.
     #[inline]
-    pub fn finish(&mut self, held: InFlight) {
-        match held.group {
-            Some(group) => self.complete(group, held.tier),
-            None => self.complete_alone(held.lane, held.tier, 1),
-        }
+    pub fn finish(&mut self, InFlight { lane, group, tier }: InFlight) {
+        self.finish_all(lane, tier, 1, group.as_slice());
     }
 
     /// Why a message waits; `None` if it waits behind another one of its group.
@@ -178,46 +169,6 @@ impl<T: Item> Backlog<T> {
         self.order.join_alone(lane, tier, place, Age::New, item);
         self.order.lanes.update(lane.index());
         place
-    }
-
-    /// [`complete`](Self::complete) for messages that are alone.
-    #[inline]
-    pub fn complete_alone(&mut self, lane: LaneKey, tier: u32, messages: u32) {
-        self.order.finish(lane, tier, messages);
-        self.order.lanes.update(lane.index());
-    }
-
-    /// [`claim`](Self::claim) for a message that is alone, whose turn has begun.
-    #[inline]
-    pub(super) fn claim_alone(
-        &mut self,
-        alone: Member<T>,
-        lane: u32,
-        overtaken: Option<u32>,
-    ) -> Option<Claim<T>> {
-        let (old, item) = alone.into_alone()?;
-        let lanes = &mut self.order.lanes;
-        let tier = lanes.lane(lane).open_tier().unwrap_or(0);
-        lanes.update(lane);
-        Some(Claim {
-            lane: lanes.key(lane),
-            group: None,
-            seq: 0,
-            tier,
-            item,
-            old,
-            overtaken,
-        })
-    }
-
-    pub(super) fn unclaim_alone(&mut self, claim: Claim<T>) {
-        let Claim { lane, tier, .. } = claim;
-        // It counts as waiting before it ceases to run: its tier stays outstanding.
-        self.order.lanes.change_head(lane.index(), None, Some(tier));
-        self.order
-            .join_alone(lane, tier, claim.old, Age::Same, claim.item);
-        self.complete_alone(lane, tier, 1);
-        self.order.lanes.unclaim(lane.index(), claim.overtaken);
     }
 
     /// Why a message that is alone waits.

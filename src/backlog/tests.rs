@@ -28,13 +28,16 @@ use proptest::prelude::*;
 
 use self::world::{Setup, World};
 use super::messages::{Message, Messages};
-use super::{Backlog, Blocked, GroupKey, Item};
+use super::{Backlog, Blocked, GroupKey, Item, Spot};
 use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
 use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
 
+impl Item for () {}
+impl Item for u64 {}
+impl Item for usize {}
 impl Item for char {}
 impl Item for i32 {}
 impl Item for &str {}
@@ -85,6 +88,22 @@ impl<T> Messages<T> {
 impl<T: Item> Backlog<T> {
     pub(super) fn remove(&mut self, group: GroupKey, seq: u64) -> Option<T> {
         self.take(group, seq).map(|(item, _)| item)
+    }
+
+    fn take(&mut self, group: GroupKey, seq: u64) -> Option<(T, u32)> {
+        let (item, held) = self.take_out(Spot::Group(group, seq))?;
+        Some((item, held.tier))
+    }
+
+    /// A claimed message of this group and tier is done.
+    pub(crate) fn complete(&mut self, group: GroupKey, tier: u32) {
+        let lane = self.lane_of(group).expect("it is there");
+        self.complete_each(lane, tier, &[group]);
+    }
+
+    /// The same for one of each of these.
+    fn complete_each(&mut self, lane: LaneKey, tier: u32, groups: &[GroupKey]) {
+        self.finish_all(lane, tier, groups.len() as u32, groups);
     }
 
     /// How many messages wait.
@@ -175,7 +194,7 @@ fn a_group_ends_after_its_last_message_and_the_lane_with_it() {
         [Some(2), Some(3)]
     );
     assert!(backlog.contains(group));
-    backlog.complete(group, first.tier);
+    backlog.complete(group, first.holds.tier);
     assert!(!backlog.contains(group) && is_empty(&backlog));
 }
 
@@ -201,7 +220,7 @@ fn tiers_do_not_go_down_while_anything_is_outstanding() {
     let claim = backlog.claim().unwrap();
     assert_eq!(backlog.admits(group, 6), refused(7, 6));
     assert_eq!(backlog.admits(group, 7), Ok(()));
-    backlog.complete(group, claim.tier);
+    backlog.complete(group, claim.holds.tier);
     assert_eq!(backlog.admits(group, 6), Ok(()));
     assert_eq!(backlog.send(group, Some(6), None, 2), (2, 6));
     assert_eq!(backlog.send(group, Some(5), None, 3), (3, 6), "raised");
@@ -319,8 +338,8 @@ fn storms_of_pauses_keep_the_order_of_age() {
     for i in 0..n {
         let claim = backlog.claim().unwrap();
         assert_eq!(claim.item, i);
-        backlog.complete(claim.group.unwrap(), claim.tier);
-        backlog.unpin(claim.group.unwrap());
+        backlog.complete(claim.holds.group.unwrap(), claim.holds.tier);
+        backlog.unpin(claim.holds.group.unwrap());
     }
     backlog.close_lane(lane);
     assert!(is_empty(&backlog));

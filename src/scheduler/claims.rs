@@ -45,12 +45,11 @@ impl<J: Body> Core<J> {
     pub(super) fn claim_one(&mut self) -> Option<Claimed<J>> {
         let mut claim = self.backlog.claim()?;
         if claim.item.is_new_future() {
-            let holds = claim.holds();
-            self.enter(&mut claim.item, holds);
+            self.enter(&mut claim.item, claim.holds);
         }
-        let caller = self.caller_of(claim.lane);
+        let caller = self.caller_of(claim.holds.lane);
         self.taken(&claim.item, caller);
-        let record = self.record(&claim.item, claim.holds(), Ending::Ok, Duration::ZERO);
+        let record = self.record(&claim.item, claim.holds, Ending::Ok, Duration::ZERO);
         Some(Claimed::One(Some(claim), record))
     }
 
@@ -60,7 +59,7 @@ impl<J: Body> Core<J> {
         let Claimed::One(Some(claim), None) = one else {
             return None;
         };
-        let (task, holds) = (&claim.item, claim.holds());
+        let (task, holds) = (&claim.item, claim.holds);
         let alone = most == 0 || task.is_future() || self.pressing;
         if alone || !self.backlog.has_behind(holds) {
             return None;
@@ -138,7 +137,7 @@ impl<J: Body> Core<J> {
         match claimed {
             Claimed::One(None, _) => {}
             Claimed::One(Some(claim), _) => {
-                self.returned(claim.lane, Some(&claim.item), 1);
+                self.returned(claim.holds.lane, Some(&claim.item), 1);
                 self.waits_again(&claim.item, claim.spot());
                 self.backlog.unclaim(claim);
             }

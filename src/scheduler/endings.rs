@@ -52,12 +52,11 @@ impl<J: Body> Core<J> {
             holds = begun.holds;
         }
         let InFlight { lane, group, tier } = holds;
-        match group {
-            _ if tag.future.is_some() => self.backlog.finish(holds),
-            None => self.backlog.complete_alone(lane, tier, tasks),
-            // The next task has taken over its unit.
-            Some(_) if free.is_empty() => {}
-            Some(_) => self.backlog.complete_each(lane, tier, free),
+        let free = tag.future.map_or(free, |_| group.as_slice());
+        // None, if the next task has taken over its unit.
+        let units = group.map_or(tasks, |_| free.len() as u32);
+        if units > 0 {
+            self.backlog.finish_all(lane, tier, units, free);
         }
         let caller = self.caller_of(lane);
         if ending.is_failure() && self.caller_mut(caller).failed(tier) {

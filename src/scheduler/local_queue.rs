@@ -153,11 +153,12 @@ impl Local {
         let Some(Claimed::Several(first)) = self.waiting.front_mut() else {
             return None;
         };
-        if !(self.joins && ran.is_plain() && running.label.is_none()) {
+        let joins = self.joins && first.has_begun();
+        if !(joins && ran.is_plain() && running.label.is_none()) {
             return None;
         }
         let before = self.past.last_mut()?;
-        let (task, free) = first.pop_behind(|task| !task.has_label())?;
+        let (task, free) = first.pop_if(|task| !task.has_label())?;
         before.tasks += 1;
         if let Some(free) = free {
             before.groups += 1;

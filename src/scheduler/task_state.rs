@@ -318,7 +318,7 @@ impl<J: Body> Claimed<J> {
             Self::One(claim, record) => {
                 let claim = claim.take()?;
                 Some(Next {
-                    holds: claim.holds(),
+                    holds: claim.holds,
                     task: claim.item,
                     record: record.take(),
                     joins: false,
@@ -326,13 +326,14 @@ impl<J: Body> Claimed<J> {
                 })
             }
             Self::Several(several) => {
-                let (joins, takes_over) = (several.has_begun(), several.goes_on());
+                let joins = several.has_begun();
+                let (task, free) = several.pop_if(|_| true)?;
                 Some(Next {
-                    task: several.pop()?,
+                    task,
                     holds: several.holds(),
                     record: None,
                     joins,
-                    takes_over,
+                    takes_over: joins && free.is_none(),
                 })
             }
         }

@@ -126,10 +126,10 @@ impl Twins {
             Op::Complete(n) if !self.running.is_empty() => {
                 let (ours, theirs) = self.running.swap_remove(n % self.running.len());
                 match self.pairs[ours.item] {
-                    Some(pair) => subject.complete_alone(pair.lane, pair.tier, 1),
-                    None => subject.complete(ours.group.unwrap(), ours.tier),
+                    Some(pair) => subject.finish_all(pair.lane, pair.tier, 1, &[]),
+                    None => subject.complete(ours.holds.group.unwrap(), ours.holds.tier),
                 }
-                groups.complete(theirs.group.unwrap(), theirs.tier);
+                groups.complete(theirs.holds.group.unwrap(), theirs.holds.tier);
             }
             Op::Remove(n) if !self.waiting.is_empty() => {
                 let item = self.waiting.swap_remove(n % self.waiting.len());
@@ -184,7 +184,7 @@ impl Twins {
             assert_eq!(why, groups.why(pair.group), "{item}");
         }
         for (ours, theirs) in &self.running {
-            let names = |claim: &Claim<usize>| (claim.item, claim.tier);
+            let names = |claim: &Claim<usize>| (claim.item, claim.holds.tier);
             assert_eq!(names(ours), names(theirs));
         }
     }

@@ -65,7 +65,8 @@ impl Loop {
                 end,
             };
             self.log.push(row);
-            self.running.push((row, claim.group.unwrap(), claim.tier));
+            self.running
+                .push((row, claim.holds.group.unwrap(), claim.holds.tier));
         }
         assert!(self.free.is_empty() || self.backlog.eligible(u64::MAX) == 0);
     }

@@ -111,9 +111,9 @@ impl Twins {
             }
             Op::Claim => {
                 let (ours, theirs) = (self.subject.claim(), self.single.claim());
-                let what = |c: &Claim<Message>| (c.item, c.holds(), c.overtaken);
+                let what = |c: &Claim<Message>| (c.item, c.holds, c.overtaken);
                 assert_eq!(ours.as_ref().map(what), theirs.as_ref().map(what));
-                self.working.extend(ours.map(|claim| claim.holds()));
+                self.working.extend(ours.map(|claim| claim.holds));
             }
             Op::ClaimGroups(most) if self.claimed.is_none() => self.claim_groups(most),
             Op::Begin => self.begin(),
@@ -162,7 +162,7 @@ impl Twins {
         if turns < most
             && let Some(next) = self.single.claim()
         {
-            assert!(next.group.is_none() || !is_serial(&next), "{next:?}");
+            assert!(next.holds.group.is_none() || !is_serial(&next), "{next:?}");
             self.single.unclaim(next);
             let next = self.subject.claim().expect("it is next here too");
             self.subject.unclaim(next);
@@ -174,8 +174,8 @@ impl Twins {
         if let Some((ours, theirs)) = &mut self.claimed {
             let item = ours.pop().unwrap();
             let next = theirs.pop_front().unwrap();
-            assert_eq!((item, ours.holds()), (next.item, next.holds()));
-            self.working.push(next.holds());
+            assert_eq!((item, ours.holds()), (next.item, next.holds));
+            self.working.push(next.holds);
             self.claimed.take_if(|(ours, _)| ours.is_empty());
         }
     }
@@ -238,8 +238,9 @@ fn groups_are_claimed_with_what_is_behind_their_first() {
     assert_eq!((claim.len(), turns, backlog.in_flight()), (5, 2, 2));
     let mut order = vec![];
     while !claim.is_empty() {
-        let goes_on = claim.goes_on();
-        order.push((claim.pop().unwrap(), goes_on));
+        let joins = claim.has_begun();
+        let (n, free) = claim.pop_if(|_| true).unwrap();
+        order.push((n, joins && free.is_none()));
         assert_eq!(claim.holds().group, Some(groups[order.len().div_ceil(3)]));
     }
     let expected = [(1, false), (4, true), (7, true), (2, false), (5, true)];
@@ -247,7 +248,7 @@ fn groups_are_claimed_with_what_is_behind_their_first() {
     backlog.complete_each(lane, 0, &[groups[1], groups[2]]);
     let rest = std::iter::from_fn(|| {
         let claim = backlog.claim()?;
-        backlog.finish(claim.holds());
+        backlog.finish(claim.holds);
         Some(claim.item)
     });
     assert_eq!(rest.collect::<Vec<_>>(), [3, 8, 6, 9]);

@@ -41,8 +41,8 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
     for n in 0..20_000 {
         let claim = backlog.claim().unwrap();
         assert_eq!(claim.item, n);
-        backlog.complete(claim.group.unwrap(), claim.tier);
-        assert!(!backlog.contains(claim.group.unwrap()));
+        backlog.complete(claim.holds.group.unwrap(), claim.holds.tier);
+        assert!(!backlog.contains(claim.holds.group.unwrap()));
     }
     assert!(backlog.claim().is_none() && is_empty(&backlog));
     let kept = held_by_this_thread() - before;

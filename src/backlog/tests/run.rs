@@ -23,6 +23,12 @@ const EACH: u64 = 4;
 #[derive(Clone, Debug)]
 struct Told(usize, Rc<Cell<Option<Spot>>>);
 
+impl<T> Several<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        Some(self.pop_if(|_| true)?.0)
+    }
+}
+
 impl Item for Told {
     fn waits_at(&self, spot: Spot) {
         self.1.set(Some(spot));
@@ -139,9 +145,9 @@ impl Twins {
                 let n = n % self.claimed.len();
                 let (ours, theirs) = &mut self.claimed[n];
                 let next = theirs.pop_front().unwrap();
-                let held = (ours.holds(), next.holds());
+                let held = (ours.holds(), next.holds);
                 let begun = ours.has_begun();
-                let behind = ours.pop_behind(|told| !told.0.is_multiple_of(3));
+                let behind = ours.pop_if(|told| begun && !told.0.is_multiple_of(3));
                 let goes = begun && !next.item.is_multiple_of(3);
                 assert_eq!(behind.is_some(), goes);
                 let told = behind.map_or_else(|| ours.pop().unwrap(), |(told, _)| told);
@@ -209,7 +215,7 @@ impl Twins {
         let pair = ours.zip(theirs);
         self.waiting
             .retain(|&n| pair.as_ref().is_none_or(|(c, _)| c.item.0 != n));
-        let held = pair.map(|(ours, theirs)| (ours.holds(), theirs.holds()));
+        let held = pair.map(|(ours, theirs)| (ours.holds, theirs.holds));
         self.running.extend(held);
     }
 
@@ -227,7 +233,7 @@ impl Twins {
         let items: Vec<_> = ours.iter().map(|told| told.0).collect();
         assert!(items.iter().all(|n| !n.is_multiple_of(stop)));
         assert!(theirs.iter().map(|claim| claim.item).eq(items.clone()));
-        assert!(theirs.iter().all(|claim| claim.holds() == ours.holds()));
+        assert!(theirs.iter().all(|claim| claim.holds == ours.holds()));
         self.waiting.retain(|n| !items.contains(n));
         self.claimed.push((ours, theirs));
     }
@@ -306,7 +312,11 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
         assert_eq!(backlog.lane(lane).in_use as usize, count);
         if others > 0 {
             let next = backlog.claim().unwrap();
-            assert_eq!((next.lane, next.item), (other, 0), "its turn has come");
+            assert_eq!(
+                (next.holds.lane, next.item),
+                (other, 0),
+                "its turn has come"
+            );
         }
     }
 }

@@ -111,7 +111,7 @@ impl Twins {
             Op::GiveBack => {
                 if let Some(lent) = self.lent.take() {
                     let first = self.first.take();
-                    let claimed = first.is_some() || !lent.goes_on();
+                    let claimed = first.is_some() || !lent.has_begun();
                     let tier = lent.holds().tier;
                     let back = first.iter().map(|first| &first.item).chain(lent.iter());
                     let back: Vec<_> = back.map(|&n| (n, tier)).collect();
@@ -171,24 +171,24 @@ impl Twins {
         let ours = self.subject.claim();
         let theirs = self.single.claim();
         assert_eq!(
-            ours.as_ref().map(|c| (c.item, c.tier)),
-            theirs.as_ref().map(|c| (c.item, c.tier))
+            ours.as_ref().map(|c| (c.item, c.holds.tier)),
+            theirs.as_ref().map(|c| (c.item, c.holds.tier))
         );
         let Some((ours, theirs)) = ours.zip(theirs) else {
             return;
         };
         let (n, tier) = self.waiting.pop_front().unwrap();
-        assert_eq!((ours.item, ours.tier), (n, tier));
+        assert_eq!((ours.item, ours.holds.tier), (n, tier));
         if self.working.is_some() {
             // The group's limit is above 1: this one is done at once.
-            self.subject.finish(ours.holds());
-            self.single.finish(theirs.holds());
+            self.subject.finish(ours.holds);
+            self.single.finish(theirs.holds);
             return;
         }
         let lends = self.limit == Limit::SERIAL && ours.old.bump().is_none();
         let expected = self.take_behind(tier, if lends { most } else { 0 }, goes);
-        self.working = Some((ours.holds(), theirs));
-        let lent = self.subject.lend(ours.holds(), most, goes);
+        self.working = Some((ours.holds, theirs));
+        let lent = self.subject.lend(ours.holds, most, goes);
         assert!(lent.iter().eq(&expected));
         if !lent.is_empty() {
             (self.first, self.lent) = (Some(ours), Some(lent));
@@ -210,16 +210,14 @@ impl Twins {
         let (n, joins) = match self.first.take() {
             Some(first) => (first.item, false),
             None => {
-                let goes_on = lent.goes_on();
-                assert_eq!(lent.has_begun(), goes_on);
-                let behind = lent.pop_behind(|n| !n.is_multiple_of(3));
-                assert!(behind.is_none() || goes_on);
+                let begun = lent.has_begun();
+                let behind = lent.pop_if(|n| begun && !n.is_multiple_of(3));
                 let behind = behind.map(|(n, before)| {
                     assert_eq!(before, None, "it takes over the hold");
                     assert!(!n.is_multiple_of(3));
                     n
                 });
-                (behind.or_else(|| lent.pop()).unwrap(), goes_on)
+                (behind.or_else(|| lent.pop()).unwrap(), begun)
             }
         };
         if lent.is_empty() {
@@ -229,24 +227,24 @@ impl Twins {
         let claim = match joins {
             false => claim,
             true => {
-                self.single.finish(claim.holds());
+                self.single.finish(claim.holds);
                 self.single.claim().expect("its turn has come")
             }
         };
-        assert_eq!((claim.item, claim.holds()), (n, holds));
+        assert_eq!((claim.item, claim.holds), (n, holds));
         self.working = Some((holds, claim));
     }
 
     fn end(&mut self) {
         if let Some((holds, claim)) = self.working.take() {
             self.subject.finish(holds);
-            self.single.finish(claim.holds());
+            self.single.finish(claim.holds);
         }
     }
 
     fn check(&self) {
         let (subject, single) = (&self.subject, &self.single);
-        let first = usize::from(self.lent.as_ref().is_some_and(|lent| !lent.goes_on()));
+        let first = usize::from(self.lent.as_ref().is_some_and(|lent| !lent.has_begun()));
         let lent = self.lent.as_ref().map_or(0, |lent| lent.len() - first);
         assert_eq!(subject.waiting() as usize, self.waiting.len());
         assert_eq!(single.waiting() as usize, self.waiting.len() + lent);
@@ -273,8 +271,8 @@ impl Twins {
         while let Some(ours) = self.subject.claim() {
             let theirs = self.single.claim().unwrap();
             assert_eq!(ours.item, theirs.item);
-            self.subject.finish(ours.holds());
-            self.single.finish(theirs.holds());
+            self.subject.finish(ours.holds);
+            self.single.finish(theirs.holds);
         }
         assert!(is_empty(&self.subject) && is_empty(&self.single));
     }
@@ -307,12 +305,12 @@ fn nothing_is_lent_while_another_lane_has_work() {
     backlog.send_alone(other, 0, None, 9);
     let first = backlog.claim().unwrap();
     assert_eq!(first.item, 1);
-    assert!(backlog.lend(first.holds(), 9, |_| true).is_empty());
+    assert!(backlog.lend(first.holds, 9, |_| true).is_empty());
     let alone = backlog.claim().unwrap();
     assert_eq!(alone.item, 9);
-    backlog.finish(alone.holds());
+    backlog.finish(alone.holds);
     // The other lane has no more work.
-    let lent = backlog.lend(first.holds(), 3, |_| true);
+    let lent = backlog.lend(first.holds, 3, |_| true);
     assert!(lent.iter().eq(&[2, 3, 4]));
     assert_eq!(backlog.first_in(group), Some(5));
 }
@@ -321,10 +319,10 @@ fn nothing_is_lent_while_another_lane_has_work() {
 fn one_that_is_alone_lends_nothing() {
     let (mut backlog, _, other) = five();
     let first = backlog.claim().unwrap();
-    backlog.finish(first.holds());
+    backlog.finish(first.holds);
     backlog.send_alone(other, 0, Some(0), 9);
-    let alone = std::iter::from_fn(|| backlog.claim()).find(|claim| claim.group.is_none());
-    assert!(backlog.lend(alone.unwrap().holds(), 9, |_| true).is_empty());
+    let alone = std::iter::from_fn(|| backlog.claim()).find(|claim| claim.holds.group.is_none());
+    assert!(backlog.lend(alone.unwrap().holds, 9, |_| true).is_empty());
 }
 
 /// A bump is for the next message only.
@@ -333,10 +331,10 @@ fn what_a_bump_brought_forward_lends_nothing() {
     let (mut backlog, group, _) = five();
     assert!(backlog.bump(group, 200));
     let first = backlog.claim().unwrap();
-    assert!(backlog.lend(first.holds(), 9, |_| true).is_empty());
-    backlog.finish(first.holds());
+    assert!(backlog.lend(first.holds, 9, |_| true).is_empty());
+    backlog.finish(first.holds);
     let second = backlog.claim().unwrap();
-    let lent = backlog.lend(second.holds(), 9, |_| true);
+    let lent = backlog.lend(second.holds, 9, |_| true);
     assert!(lent.iter().eq(&[3, 4, 5]));
 }
 
@@ -353,15 +351,15 @@ fn what_goes_back_stands_before_what_came_meanwhile() {
     backlog.give_back(lent);
     assert_eq!(backlog.set_limit(group, Limit::AtMost(2)), Some(Ok(())));
     let next = backlog.claim().unwrap();
-    assert_eq!((next.item, next.tier), (3, 0));
+    assert_eq!((next.item, next.holds.tier), (3, 0));
     backlog.finish(holds);
     let order: Vec<_> = std::iter::from_fn(|| {
         let claim = backlog.claim()?;
-        backlog.finish(claim.holds());
+        backlog.finish(claim.holds);
         Some(claim.item)
     })
     .collect();
     assert_eq!(order, [4, 5], "6 waits for its tier");
-    backlog.finish(next.holds());
+    backlog.finish(next.holds);
     assert_eq!(backlog.claim().unwrap().item, 6);
 }

@@ -29,9 +29,9 @@ fn place<T>(list: &mut Vec<T>, index: usize, value: T) {
 
 impl Subject {
     fn took(&mut self, g: usize, claim: Claim<Item>, is: Message) {
-        let (group, item) = (claim.group, claim.item);
+        let (group, item) = (claim.holds.group, claim.item);
         assert_eq!((group, item), (Some(self.groups[g]), (g, is.seq)));
-        assert_eq!((claim.seq, claim.tier), (is.seq, is.tier));
+        assert_eq!((claim.seq, claim.holds.tier), (is.seq, is.tier));
         self.flying.push((g, claim));
     }
 
@@ -108,7 +108,8 @@ impl Subject {
 
     pub(super) fn finish(&mut self, g: usize, message: Message) {
         let claim = self.land(g, message.seq);
-        self.backlog.complete(claim.group.unwrap(), claim.tier);
+        self.backlog
+            .complete(claim.holds.group.unwrap(), claim.holds.tier);
     }
 
     pub(super) fn remove(&mut self, g: usize, message: Message) {

@@ -38,7 +38,7 @@ fn order(mut backlog: Backlog<usize>) -> Vec<usize> {
     let mut order = vec![];
     while let Some(claim) = backlog.claim() {
         order.push(claim.item);
-        backlog.complete(claim.group.unwrap(), claim.tier);
+        backlog.complete(claim.holds.group.unwrap(), claim.holds.tier);
     }
     order
 }
@@ -60,7 +60,7 @@ proptest! {
         let left = |taken: usize| {
             let mut backlog = backlog(&arrivals);
             for claim in (0..done).map_while(|_| backlog.claim()).collect::<Vec<_>>() {
-                backlog.complete(claim.group.unwrap(), claim.tier);
+                backlog.complete(claim.holds.group.unwrap(), claim.holds.tier);
             }
             let (waits, runs) = (backlog.waiting(), backlog.in_flight());
             let eligible = backlog.eligible(u64::MAX);

@@ -241,7 +241,7 @@ impl Order for OurBacklog {
     #[inline(always)]
     fn pop(&mut self, ranks: &mut [Rank]) -> Option<(u32, u16)> {
         let claim = self.backlog.claim()?;
-        self.backlog.complete(claim.group?, claim.tier);
+        self.backlog.finish(claim.holds);
         Some((claim.item, ranks[claim.item as usize].level))
     }
 
