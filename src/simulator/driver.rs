@@ -1,8 +1,7 @@
 //! One policy for the simulated and the real scheduler.
 
 use std::future::Future;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
@@ -11,7 +10,7 @@ use crate::scheduler::{
     Caller, CallerOptions, Group, Inside, Place, Reason, Rejected, Scheduler, Summary, SyncError,
     Task, TaskId,
 };
-use crate::wait::{Op, Wait, sealed};
+use crate::wait::with_parker;
 
 use super::Work;
 
@@ -256,7 +255,8 @@ impl Driver for &Scheduler {
     }
 
     fn pass(&mut self, time: Duration) {
-        _ = Wait::new(Never).wait_timeout(time);
+        let until = Instant::now().checked_add(time);
+        with_parker(|parker, _| while parker.sleep_until(until) {});
     }
 }
 
@@ -268,19 +268,4 @@ fn place(group: Option<&Group>, work: Work) -> Result<Place<'_>, Reason> {
     let mut place = Place::new();
     (place.placing, place.label) = (work.placing, work.label);
     Ok(group.into_iter().fold(place, Place::group))
-}
-
-/// A wait that never ends.
-struct Never;
-
-impl sealed::Sealed for Never {}
-
-impl Op for Never {
-    type Output = ();
-
-    fn poll(&mut self, _: &mut Context<'_>) -> Poll<()> {
-        Poll::Pending
-    }
-
-    fn cancel(&mut self) {}
 }
