@@ -1,10 +1,10 @@
 //! The settings of a scheduler before it is built.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::error::OutOfRange;
 use crate::limit::Bypass;
+use crate::shown::shows;
 use crate::sync::{Arc, Tally, available_parallelism, model_size};
 use crate::wait::Guarded;
 
@@ -222,12 +222,4 @@ const MAX_CLAIMS: u32 = 1024;
 /// The model's tasks take no time.
 const CLAIM_TIME: Duration = Duration::from_micros(model_size(100, 1 << 40) as u64);
 
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("workers", &self.workers)
-            .field("idle", &self.idle)
-            .field("bypass", &self.bypass)
-            .finish_non_exhaustive()
-    }
-}
+shows!(Builder, |builder| workers: builder.workers, idle: builder.idle, bypass: builder.bypass);

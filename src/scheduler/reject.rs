@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::error::{Stalled, TierGoesDown};
 use crate::queue::SendReason;
-use crate::shown::error_says;
+use crate::shown::{error_says, shows};
 
 /// A refused task, and why it was refused.
 ///
@@ -89,14 +89,7 @@ error_says!(SyncError {
     Self::Stalled(stalled) => "{stalled}",
 });
 
-impl<F> fmt::Debug for Rejected<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = &self.reason;
-        f.debug_struct("Rejected")
-            .field("reason", reason)
-            .finish_non_exhaustive()
-    }
-}
+shows!([F] Rejected<F>, |rejected| reason: rejected.reason);
 
 impl<F> fmt::Display for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,11 +14,11 @@
 
 #![allow(unsafe_code)]
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Stalled;
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait, contained, sealed};
 
@@ -249,13 +249,7 @@ impl Op for &mut End<'_> {
     }
 }
 
-impl fmt::Debug for Scope<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
-            .field("caller", self.caller)
-            .finish_non_exhaustive()
-    }
-}
+shows!(Scope<'_, '_>, |scope| caller: scope.caller);
 
 /// What does not compile. A task that borrows from the body of its scope:
 ///

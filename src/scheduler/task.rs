@@ -1,6 +1,5 @@
 //! The handle of a task.
 
-use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
@@ -8,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::error::{Stale, Stalled};
-use crate::shown::error_says;
+use crate::shown::{error_says, shows};
 use crate::sync::Arc;
 use crate::trace;
 use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
@@ -158,13 +157,7 @@ impl<R, E> Future for Task<R, E> {
     }
 }
 
-impl<R, E> fmt::Debug for Task<R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+shows!([R, E] Task<R, E>, |task| id: task.id);
 
 /// Why there is no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
