@@ -235,19 +235,12 @@ impl CallerState {
             None => epoch.summary.tasks -= 1,
         }
         let is_over = epoch.unfinished == 0;
-        if how.is_some_and(Ending::is_failure) {
-            self.compare_failures();
+        if how.is_some_and(Ending::is_failure)
+            && let Some(closing) = &mut self.closing
+        {
+            closing.failed_later |= closing.epoch.summary.first_failure.is_none();
         }
         is_over
-    }
-
-    /// A task failed, of the epoch that is closed or of the next.
-    fn compare_failures(&mut self) {
-        if let Some(closing) = &mut self.closing
-            && closing.epoch.summary.first_failure.is_none()
-        {
-            closing.failed_later = true;
-        }
     }
 
     /// Tasks submitted and not ended.
