@@ -8,7 +8,6 @@ use crate::limit::Limit;
 use crate::queue::Capacity;
 use crate::slab::Key;
 use crate::sync::Arc;
-use crate::timers::Timer;
 use crate::wait::Waiters;
 
 use super::caller::{CallerState, Synced};
@@ -64,53 +63,43 @@ impl<J: Body> Core<J> {
         self.clock.let_go();
     }
 
-    /// Cancels the tasks of paused groups that nobody can resume, now that the scheduler is gone.
+    /// Cancels the tasks of all paused groups that nobody can resume.
     pub(super) fn cancel_all_paused(&mut self, now: Duration) {
         let lanes = self.callers.iter().map(|(_, c)| c.lane);
-        let groups: Vec<_> = lanes
-            .flat_map(|lane| self.backlog.paused_in(lane))
-            .collect();
-        let mut later = BTreeMap::<_, Vec<_>>::new();
-        for (timer, task) in self.clock.timers.iter() {
-            if let Some(group) = task.placing.group {
-                later.entry(group).or_default().push(timer);
+        let groups = lanes.flat_map(|lane| self.backlog.paused_in(lane));
+        self.cancel_paused(&groups.collect::<Vec<_>>(), now);
+    }
+
+    /// Cancels the waiting tasks of those of these groups that are paused and that nobody can
+    /// resume: the scheduler and all handles of the group are gone. O(tasks that are not due), if
+    /// some are of these groups.
+    pub(super) fn cancel_paused(&mut self, groups: &[GroupKey], now: Duration) {
+        // The pins of each, and its tasks that are not due.
+        let mut paused = BTreeMap::new();
+        for &group in groups.iter().filter(|_| self.dropped) {
+            if let Some(pins) = self.backlog.pins_of_paused(group) {
+                paused.insert(group, (pins, Vec::new()));
             }
         }
-        for group in groups {
-            let pins = self.backlog.pins_of_paused(group);
-            let later = later.remove(&group).unwrap_or_default();
-            self.cancel_left(group, pins, later, now);
+        if paused.values().any(|&(pins, _)| pins > 0) {
+            for (timer, task) in self.clock.timers.iter() {
+                let group = task.placing.group;
+                if let Some((_, later)) = group.and_then(|group| paused.get_mut(&group)) {
+                    later.push(timer);
+                }
+            }
         }
-    }
-
-    /// Cancels the waiting tasks of a group if it is paused and nobody can resume it: the scheduler
-    /// and all handles of the group are gone. O(tasks that are not due), if some are of the group.
-    pub(super) fn cancel_paused(&mut self, group: GroupKey, now: Duration) {
-        let pins = self.backlog.pins_of_paused(group).filter(|_| self.dropped);
-        let timers = self.clock.timers.iter();
-        let of_group = timers.filter(|(_, later)| later.placing.group == Some(group));
-        let later = of_group.take(pins.unwrap_or(0) as usize);
-        let later = later.map(|(timer, _)| timer).collect();
-        self.cancel_left(group, pins, later, now);
-    }
-
-    /// The same for a group with so many pins, if it is paused. `later` are its tasks that are not
-    /// due: if it has other pins, a handle is left.
-    fn cancel_left(
-        &mut self,
-        group: GroupKey,
-        pins: Option<u32>,
-        later: Vec<Timer>,
-        now: Duration,
-    ) {
-        if pins.is_none_or(|pins| later.len() < pins as usize) {
-            return;
-        }
-        while let Some(first) = self.backlog.first_in(group) {
-            self.cancel(Location::Backlog(Spot::Group(group, first)), now);
-        }
-        for timer in later {
-            self.cancel(Location::Later(timer), now);
+        for (group, (pins, later)) in paused {
+            // If it has other pins, a handle is left.
+            if later.len() < pins as usize {
+                continue;
+            }
+            while let Some(first) = self.backlog.first_in(group) {
+                self.cancel(Location::Backlog(Spot::Group(group, first)), now);
+            }
+            for timer in later {
+                self.cancel(Location::Later(timer), now);
+            }
         }
     }
 

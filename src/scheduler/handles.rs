@@ -339,7 +339,7 @@ impl Drop for Pinned {
         let key = self.id.key;
         self.shared.with_state(|state, _, now| {
             state.core.backlog.unpin(key);
-            state.core.cancel_paused(key, now);
+            state.core.cancel_paused(&[key], now);
         });
     }
 }
