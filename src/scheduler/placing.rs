@@ -47,7 +47,8 @@ impl<J: Body> Core<J> {
         queued: Duration,
     ) -> Location {
         let id = self.announce(caller, 1);
-        let task = Waiting::new(id, Kind::of(&job, true), nanos(queued), job);
+        let kind = Kind::new(true, job.is_future(), job.label().is_some());
+        let task = Waiting::new(id, kind, nanos(queued), job);
         self.place(caller, placing, task, queued)
     }
 

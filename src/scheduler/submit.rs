@@ -76,12 +76,10 @@ impl Caller {
         room: Option<Permits<'_>>,
     ) -> Result<TaskOf<P>, Rejected<P::Given>> {
         let cell = Arc::new(Cell::new(program, place.shared_label()));
-        let kind = Kind::of(&*cell, true);
         let job = TaskBatch(once(Arc::clone(&cell) as Arc<dyn Job>));
-        match self.submit(place, job, kind, room) {
-            Ok((id, queued)) => Ok(self.handle(id, queued, cell)),
-            Err(refusal) => Err(only::<P>(refusal)),
-        }
+        let submitted = self.submit::<P>(place, job, true, room);
+        let (id, queued) = submitted.map_err(only::<P>)?;
+        Ok(self.handle(id, queued, cell))
     }
 
     /// Like [`submit_one`](Self::submit_one), without a handle.
@@ -92,11 +90,8 @@ impl Caller {
         program: P,
     ) -> Result<(), Rejected<P::Given>> {
         let cell = DetachedCell::new(program, place.shared_label());
-        let kind = Kind::of(&cell, false);
-        match self.submit(place, DetachedBatch(once(cell)), kind, None) {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(only::<P>(refusal)),
-        }
+        let submitted = self.submit::<P>(place, DetachedBatch(once(cell)), false, None);
+        submitted.map(drop).map_err(only::<P>)
     }
 
     /// Submits many tasks to one place: all of them arrive at one instant, or none does. The
@@ -136,12 +131,8 @@ impl Caller {
         let label = place.shared_label();
         let cell = |f| Arc::new(Cell::new(Function(f), label.clone()));
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
-        let Some(first) = cells.first() else {
-            return Ok(Vec::new());
-        };
-        let kind = Kind::of(&**first, true);
         let jobs = cells.iter().map(|cell| Arc::clone(cell) as Arc<dyn Job>);
-        let submitted = self.submit(place, TaskBatch(jobs), kind, None);
+        let submitted = self.submit::<Function<F>>(place, TaskBatch(jobs), true, None);
         let (first, queued) = submitted.map_err(all::<Function<F>>)?;
         let ids = (first.0..).map(TaskId);
         let tasks = ids.zip(cells);
@@ -168,11 +159,8 @@ impl Caller {
         let label = place.shared_label();
         let cell = |f| DetachedCell::new(Function(f), label.clone());
         let cells: Vec<_> = tasks.into_iter().map(cell).collect();
-        let Some(first) = cells.first() else {
-            return Ok(());
-        };
-        let kind = Kind::of(first, false);
-        let submitted = self.submit(place, DetachedBatch(cells.into_iter()), kind, None);
+        let batch = DetachedBatch(cells.into_iter());
+        let submitted = self.submit::<Function<F>>(place, batch, false, None);
         submitted.map(drop).map_err(all::<Function<F>>)
     }
 
@@ -185,16 +173,20 @@ impl Caller {
         }
     }
 
-    /// Submits all of a batch, or none, with their `room` if that was taken already. Returns the
-    /// number of the first, and the time if there are handles.
+    /// Submits all of a batch, or none, with their `room` if that was taken already; with handles
+    /// if they are `named`. Posts them if it may: in tier 0, without a delay, and without a log.
+    /// Returns the number of the first, and the time if there are handles.
     #[inline]
-    fn submit(
+    fn submit<P: Program>(
         &self,
         place: Place<'_>,
         mut batch: impl Batch,
-        kind: Kind,
+        named: bool,
         room: Option<Permits<'_>>,
     ) -> Result<Name, Refusal> {
+        if batch.len() == 0 {
+            return Ok(Name::default());
+        }
         let Registration { shared, key, .. } = &*self.0;
         let mut permits = room;
         if permits.is_none() && self.0.capacity.is_limited() {
@@ -211,6 +203,7 @@ impl Caller {
             is_plain &= g.posted.is_some();
         }
         let is_plain = is_plain && shared.log.is_none();
+        let kind = Kind::new(named, P::IS_FUTURE, place.label.is_some());
         let posted = match is_plain {
             true => self.post(place, &mut batch, kind),
             false => Err(batch.make()),

@@ -92,10 +92,9 @@ pub(super) struct Kind(u64);
 impl Kind {
     /// `named`: it has a handle.
     #[inline]
-    pub(super) fn of(body: &impl Body, named: bool) -> Self {
+    pub(super) fn new(named: bool, is_future: bool, has_label: bool) -> Self {
         let flag = |flag, is_set| if is_set { flag } else { 0 };
-        let future = flag(FUTURE, body.is_future());
-        Self(flag(NAMED, named) | future | flag(LABEL, body.label().is_some()))
+        Self(flag(NAMED, named) | flag(FUTURE, is_future) | flag(LABEL, has_label))
     }
 
     /// Whether it has a handle.

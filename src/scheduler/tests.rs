@@ -39,7 +39,7 @@ impl Body for &str {}
 
 /// A task that was submitted at the beginning.
 fn waiting(id: u64, named: bool, job: Arc<dyn Job>) -> Waiting<Arc<dyn Job>> {
-    let kind = Kind::of(&job, named);
+    let kind = Kind::new(named, job.is_future(), job.label().is_some());
     Waiting::new(TaskId(id), kind, 0, job)
 }
 
