@@ -5,8 +5,8 @@
 //! heap. The first block grows twice, unless many messages come at once or a large block was needed
 //! before. Further blocks are linked behind it. Consumed memory is given back block by block.
 //!
-//! Putting a message in or taking one out touches only this value and the message's place. The head
-//! of a block, on another cache line, is touched only where the block begins and ends.
+//! To put a message in or to take one out touches this value and the message's place. The head of a
+//! block, on another cache line, is touched only where the block begins and ends.
 //!
 //! Invariants:
 //! 1. `tail` has the last of a circle of blocks, linked by `next`, or none. The first block is the
@@ -27,23 +27,16 @@ use std::ptr;
 
 use super::block::Block;
 use super::prefetch;
-use super::tail::{FIRST, HEAD, LARGE, MORE, Tail};
+use super::tail::{FIRST, HEAD, Known, LARGE, MORE, Tail};
 
 /// Messages in order; see the [module](self). Packed, so that more of a group fits on its line.
 #[repr(C, packed)]
 pub(super) struct Fifo<T> {
-    tail: Tail<T>,
+    pub(super) tail: Tail<T>,
     first: MaybeUninit<[u64; 2]>,
     /// How many places of the last block are free.
     room: u8,
     _messages: PhantomData<T>,
-}
-
-/// Where the first message of the blocks is. Packed, because it is stored in a packed value.
-#[repr(C, packed)]
-struct Known<T> {
-    block: *mut Block<T>,
-    place: u8,
 }
 
 // SAFETY: it owns its messages, and nothing in it is tied to a thread.
@@ -132,14 +125,6 @@ impl<T> Fifo<T> {
         self.tail.set(FIRST);
     }
 
-    /// How many places the last block has.
-    #[cfg(test)]
-    pub(super) fn places(&self) -> u8 {
-        let last = self.tail.block();
-        // SAFETY: the last block is there, or null.
-        unsafe { last.as_ref() }.map_or(0, |last| last.places)
-    }
-
     /// Whether there is no message.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -202,35 +187,31 @@ impl<T> Fifo<T> {
     fn push_further(&mut self, message: T, more: usize) {
         let last = self.tail.block();
         if self.tail.has(MORE) || last.is_null() {
-            return self.push_grown(message, more);
+            self.make_room(more);
+        } else {
+            self.tail.clear(HEAD);
+            // SAFETY: the last block is there, and empty.
+            self.room = unsafe { (*last).places };
         }
-        self.tail.clear(HEAD);
-        // SAFETY: the last block is there, and empty.
-        unsafe {
-            self.room = (*last).places;
-            self.put_last(message);
-        }
+        // SAFETY: the last block has room now.
+        unsafe { self.put_last(message) };
         self.tail.set(MORE);
     }
 
-    /// Makes room for a message where there is no block, or no room in the last one.
+    /// Makes room where there is no block, or none in the last one; `more` messages follow the next.
     #[inline(never)]
-    fn push_grown(&mut self, message: T, more: usize) {
+    fn make_room(&mut self, more: usize) {
         let last = self.tail.block();
-        // SAFETY: the last block is there if the blocks hold messages. It is full, or made so that
-        // it is not.
+        // SAFETY: the last block is there if the blocks hold messages, and full.
         unsafe {
             if !self.tail.has(MORE) {
-                let large = self.tail.has(HEAD);
+                self.use_block(Block::first(more, self.tail.has(HEAD)), 0);
                 self.tail.clear(HEAD);
-                self.use_block(Block::first(more, large), 0);
             } else if !self.widen(last) {
                 self.use_block(Block::link(last), 0);
                 self.tail.set(LARGE);
             }
-            self.put_last(message);
         }
-        self.tail.set(MORE);
     }
 
     /// Makes room in the last block, which is full, if it is the only one and that costs little.

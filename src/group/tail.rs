@@ -1,4 +1,5 @@
-//! The address of the last block, with four bits of a fifo's state.
+//! The ends of a fifo's blocks: the last block, with four bits of the fifo's state; and the first
+//! message.
 
 use std::ptr;
 
@@ -41,6 +42,14 @@ impl<T> Tail<T> {
         self.0 = block.map_addr(|block| block | bits);
     }
 
+    /// How many places the last block has.
+    #[cfg(test)]
+    #[allow(unsafe_code)]
+    pub(super) fn places(&self) -> u8 {
+        // SAFETY: the last block is there, or null.
+        unsafe { self.block().as_ref() }.map_or(0, |last| last.places)
+    }
+
     /// Whether one of these bits is set.
     #[inline]
     pub(super) fn has(&self, what: usize) -> bool {
@@ -59,4 +68,11 @@ impl<T> Tail<T> {
         let Self(tail) = *self;
         self.0 = tail.map_addr(|tail| tail & !what);
     }
+}
+
+/// Where the first message of the blocks is. Packed, because it is stored in a packed value.
+#[repr(C, packed)]
+pub(super) struct Known<T> {
+    pub(super) block: *mut Block<T>,
+    pub(super) place: u8,
 }

@@ -149,13 +149,13 @@ fn numbers<T: Copy + PartialEq + std::fmt::Debug>(ops: &[Op], make: impl Fn(u64)
 fn a_full_block_makes_room() {
     let mut fifo = Fifo::new();
     (1..=7).for_each(|n: u64| fifo.push(n));
-    assert_eq!(fifo.places(), 6);
+    assert_eq!(fifo.tail.places(), 6);
     (1..=5).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
     (8..=11).for_each(|n| fifo.push(n));
-    assert_eq!(fifo.places(), 6);
+    assert_eq!(fifo.tail.places(), 6);
     (6..=7).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
     fifo.push(12);
-    assert_eq!(fifo.places(), 24);
+    assert_eq!(fifo.tail.places(), 24);
     let rest: Vec<u64> = std::iter::from_fn(|| fifo.pop()).collect();
     assert_eq!(rest, [8, 9, 10, 11, 12]);
 }
@@ -166,7 +166,7 @@ fn a_large_block_comes_at_once_where_it_was_needed() {
     let mut fifo = Fifo::new();
     for (messages, places) in [(2, 2), (4, 6), (9, 24), (2, 24), (3, 2), (40, 24), (2, 24)] {
         (0..messages).for_each(|n: u64| fifo.push(n));
-        assert_eq!(fifo.places(), places, "{messages} messages");
+        assert_eq!(fifo.tail.places(), places, "{messages} messages");
         (0..messages).for_each(|n| assert_eq!(fifo.pop(), Some(n)));
         fifo.shrink();
     }
@@ -179,14 +179,14 @@ fn blocks_are_larger_only_behind_many() {
     fifo.push(0_u64);
     for _ in 0..1000 {
         (0..30).for_each(|n| fifo.push(n));
-        assert_eq!(fifo.places(), 24);
+        assert_eq!(fifo.tail.places(), 24);
         (0..30).for_each(|_| assert!(fifo.pop().is_some()));
     }
     (0..17 * 24).for_each(|n| fifo.push(n));
-    assert_eq!(fifo.places(), 192);
+    assert_eq!(fifo.tail.places(), 192);
     (0..16 * 24).for_each(|_| assert!(fifo.pop().is_some()));
     (0..192).for_each(|n| fifo.push(n));
-    assert_eq!(fifo.places(), 24, "behind one block");
+    assert_eq!(fifo.tail.places(), 24, "behind one block");
 }
 
 /// Goes through blocks of each size, which are left half-used, for messages of each shape.
