@@ -347,12 +347,18 @@ fn no_timer_outlives_its_job() {
 #[test]
 fn a_smaller_key_is_before_the_only_one_of_its_group() {
     let mut jobs = Small::new(Limit::SERIAL, Retry::default());
-    for key in [5, 3] {
-        add(&mut jobs, key, Place::new().group("g"), u32::from(key));
+    let groups = [(5, "g"), (1, "h"), (3, "g")];
+    let mut picked = Vec::new();
+    for (key, group) in groups {
+        add(&mut jobs, key, Place::new().group(group), u32::from(key));
         jobs.check();
+        if key == 1 {
+            // From now on the job of the other group is known as its first.
+            picked = claimed(&mut jobs, 1);
+        }
     }
-    let picks = claimed(&mut jobs, 2);
-    assert_eq!(numbers(&jobs, &picks), [3]);
+    picked.extend(claimed(&mut jobs, 2));
+    assert_eq!(numbers(&jobs, &picked), [1, 3]);
 }
 
 #[test]
