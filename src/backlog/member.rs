@@ -63,11 +63,18 @@ impl<T> Run<T> {
         Some((ticket, item))
     }
 
-    /// Takes the first message if it `goes`.
+    /// Takes the first message if it `goes`, as what `part` makes of it.
     #[inline]
-    pub(super) fn pop_if(&mut self, goes: impl Fn(&T) -> bool) -> Option<T> {
+    pub(super) fn pop_if<R>(
+        &mut self,
+        goes: impl Fn(&T) -> bool,
+        part: impl FnOnce(T) -> R,
+    ) -> Option<R> {
         self.items.last()?.as_ref().filter(|item| goes(item))?;
-        Some(self.pop()?.1)
+        let item = part(self.items.pop()??);
+        self.waiting -= 1;
+        self.close_gap();
+        Some(item)
     }
 
     /// The first place of a run is never a gap.

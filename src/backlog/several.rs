@@ -81,17 +81,21 @@ impl<T> Several<T> {
         self.holds
     }
 
-    /// Takes the next message if it `goes`. If it does not take over the units of the one in work,
-    /// also gives that one's group.
+    /// Takes the next message if it `goes`, as what `part` makes of it. If it does not take over the
+    /// units of the one in work, also gives that one's group.
     #[inline(always)]
-    pub fn pop_if(&mut self, goes: impl Fn(&T) -> bool) -> Option<(T, Option<GroupKey>)> {
+    pub fn pop_if<R>(
+        &mut self,
+        goes: impl Fn(&T) -> bool,
+        part: impl FnOnce(T) -> R,
+    ) -> Option<(R, Option<GroupKey>)> {
         let popped = match &mut self.parts {
-            Parts::Run(run) => (run.pop_if(goes)?, None),
+            Parts::Run(run) => (run.pop_if(goes, part)?, None),
             Parts::Groups(parts) => {
                 parts.as_slice().first().filter(|next| goes(&next.item))?;
-                let part = parts.next()?;
-                let before = self.holds.group.replace(part.group);
-                (part.item, before.filter(|_| part.ticket > 0))
+                let next = parts.next()?;
+                let before = self.holds.group.replace(next.group);
+                (part(next.item), before.filter(|_| next.ticket > 0))
             }
         };
         (self.overtaken, self.begun) = (0, true);

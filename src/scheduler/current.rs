@@ -13,20 +13,20 @@ use super::outcome::TaskId;
 use super::shared::Shared;
 use super::stall::Target;
 use super::state::State;
-use super::task_state::Tag;
+use super::task_state::TaskKey;
 use super::tokens::CancelToken;
 
 // The scheduler for which the thread works, and as which worker; the task that it runs; whether
 // that task was woken on this thread meanwhile; and the token that was asked for last.
 per_thread! {
     static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
-    static TASK: Cell<Option<Tag>> = const { Cell::new(None) };
+    static TASK: Cell<Option<TaskKey>> = const { Cell::new(None) };
     static WOKEN: Cell<bool> = const { Cell::new(false) };
     static TOKEN: RefCell<Option<(TaskId, CancelToken)>> = const { RefCell::new(None) };
 }
 
 /// While a worker works: what the thread ran before.
-pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<Tag>, bool, Inside);
+pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<TaskKey>, bool, Inside);
 
 impl Working {
     pub(super) fn begin(shared: &Arc<Shared>, n: u32) -> Self {
@@ -119,13 +119,13 @@ impl CancelToken {
 
 fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     // First the task: a thread that runs none may be ending, and its `WORKER` gone.
-    let tag = TASK.with(Cell::get)?;
+    let key = TASK.with(Cell::get)?;
     TOKEN.with(|last| {
         let last = &mut *last.borrow_mut();
-        if last.as_ref().is_none_or(|&(task, _)| task != tag.id) {
+        if last.as_ref().is_none_or(|&(task, _)| task != key.id) {
             let worker = WORKER.with(|worker| worker.borrow().clone());
             let (shared, n) = worker?;
-            *last = Some((tag.id, shared.state.lock().core.token(tag, n).clone()));
+            *last = Some((key.id, shared.state.lock().core.token(key, n).clone()));
         }
         last.as_ref().map(|(_, token)| f(token))
     })
@@ -151,13 +151,21 @@ fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     })
 }
 
-/// Runs `f` as the worker's task. Returns whether the task woke itself meanwhile.
+/// Runs `f` as the worker's task.
 #[inline]
-pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
-    TASK.with(|task| task.set(Some(tag)));
+pub(super) fn as_task<R>(task: TaskKey, f: impl FnOnce() -> R) -> R {
+    if task.future.is_some() {
+        WOKEN.with(|woken| woken.set(false));
+    }
+    TASK.with(|running| running.set(Some(task)));
     let result = f();
-    TASK.with(|task| task.set(None));
-    (result, tag.future.is_some() && WOKEN.with(Cell::take))
+    TASK.with(|running| running.set(None));
+    result
+}
+
+/// Whether the future that the thread ran last woke itself meanwhile.
+pub(super) fn woke_itself() -> bool {
+    WOKEN.with(Cell::take)
 }
 
 /// Notes that the future woke itself, if the calling thread polls it; false if it does not.
@@ -165,7 +173,7 @@ pub(super) fn as_task<R>(tag: Tag, f: impl FnOnce() -> R) -> (R, bool) {
 pub(super) fn wake_current(shared: &Arc<Shared>, future: Key) -> bool {
     let is_it = TASK
         .with(Cell::get)
-        .is_some_and(|tag| tag.future == Some(future));
+        .is_some_and(|task| task.future == Some(future));
     let woken = is_it && worker_of(shared).is_some();
     if woken {
         WOKEN.with(|woken| woken.set(true));

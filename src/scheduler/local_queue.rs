@@ -158,7 +158,8 @@ impl Local {
             return None;
         }
         let before = self.past.last_mut()?;
-        let (task, free) = first.pop_if(|task| !task.has_label())?;
+        let ((id, job), free) =
+            first.pop_if(|task| !task.has_label(), |task| (task.id(), task.job))?;
         before.tasks += 1;
         if let Some(free) = free {
             before.groups += 1;
@@ -166,12 +167,12 @@ impl Local {
             let group = first.holds().group;
             (ran.tag.holds.group, running.tag.holds.group) = (group, group);
         }
-        (ran.tag.id, ran.start) = (task.id(), now);
-        (running.tag.id, running.start) = (task.id(), now);
+        (ran.tag.id, ran.start) = (id, now);
+        (running.tag.id, running.start) = (id, now);
         if first.is_empty() {
             self.waiting.pop_front();
         }
-        Some(task.job)
+        Some(job)
     }
 
     /// Notes what has run. The next task may join its report, or even take over its units.

@@ -9,7 +9,7 @@ use crate::wait::{WakeBatch, drop_quietly};
 
 use super::bodies::Bodies;
 use super::cell::{Progress, Runner};
-use super::current::{as_task, wake_current};
+use super::current::{as_task, wake_current, woke_itself};
 use super::local_queue::{LocalQueue, Report, RunResult, Work, next};
 use super::log::{Event, Record};
 use super::outcome::{Ending, Run};
@@ -79,21 +79,21 @@ impl Performance<'_> {
     /// Runs one task, and writes its result to `ran`.
     #[inline]
     fn perform(&mut self, mut job: Work) {
-        let tag = self.ran.tag;
-        let (progress, woken) = match Arc::get_mut(&mut job) {
+        let key = self.ran.tag.key();
+        let progress = match Arc::get_mut(&mut job) {
             Some(body) => {
                 self.begin(self.record.is_some());
-                as_task(tag, || body.run_alone(self))
+                as_task(key, || body.run_alone(self))
             }
             None => {
                 self.begin(true);
-                as_task(tag, || job.run(self))
+                as_task(key, || job.run(self))
             }
         };
         match progress {
             Progress::Suspended => {
                 self.ran.end = self.shared.origin.elapsed();
-                self.ran.result = RunResult::Suspended(job, woken);
+                self.ran.result = RunResult::Suspended(job, woke_itself());
             }
             Progress::Spent(of) => {
                 self.ended(Ending::Ok);
@@ -102,7 +102,7 @@ impl Performance<'_> {
             Progress::Ended(ending) => {
                 // A result without a handle is dropped here, before the task is reported: if the
                 // drop waits for the scheduler, this task waits.
-                as_task(tag, || drop_quietly(job));
+                as_task(key, || drop_quietly(job));
                 self.ran.result = RunResult::Ended(ending);
             }
         }

@@ -245,7 +245,20 @@ pub(crate) struct Tag {
     pub(crate) future: Option<Key>,
 }
 
+/// A task's number, and its entry if it is a future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskKey {
+    pub(crate) id: TaskId,
+    pub(super) future: Option<Key>,
+}
+
 impl Tag {
+    #[inline]
+    pub(crate) fn key(self) -> TaskKey {
+        let Self { id, future, .. } = self;
+        TaskKey { id, future }
+    }
+
     #[inline]
     pub(super) fn of<J: Body>(task: &Waiting<J>, holds: InFlight) -> Self {
         Self {
@@ -326,7 +339,7 @@ impl<J: Body> Claimed<J> {
             }
             Self::Several(several) => {
                 let joins = several.has_begun();
-                let (task, free) = several.pop_if(|_| true)?;
+                let (task, free) = several.pop_if(|_| true, |task| task)?;
                 Some(Next {
                     task,
                     holds: several.holds(),

@@ -11,7 +11,8 @@ use super::core::Core;
 use super::log::{Record, TaskInfo};
 use super::outcome::{Ending, TaskId};
 use super::task_state::{
-    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, Waiting, of_worker,
+    Body, Ended, Later, Location, Phase, Placing, Running, Started, Tag, TaskKey, Waiting,
+    of_worker,
 };
 use super::tokens::CancelToken;
 
@@ -168,10 +169,10 @@ impl<J: Body> Core<J> {
     }
 
     /// The token of a task that worker `n` runs.
-    pub(super) fn token(&mut self, tag: Tag, n: u32) -> &CancelToken {
-        let Some(future) = tag.future else {
+    pub(super) fn token(&mut self, TaskKey { id, future }: TaskKey, n: u32) -> &CancelToken {
+        let Some(future) = future else {
             let (task, token) = of_worker(&mut self.tokens, n);
-            if std::mem::replace(task, tag.id) != tag.id {
+            if std::mem::replace(task, id) != id {
                 *token = CancelToken::default();
             }
             return token;
@@ -185,7 +186,7 @@ impl<J: Body> Core<J> {
         for n in 0..self.running.len() as u32 {
             let tag = self.running[n as usize].as_ref().map(|running| running.tag);
             if let Some(tag) = tag.filter(|&tag| is_meant(self, tag)) {
-                self.token(tag, n).cancel();
+                self.token(tag.key(), n).cancel();
             }
         }
     }

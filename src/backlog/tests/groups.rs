@@ -239,7 +239,7 @@ fn groups_are_claimed_with_what_is_behind_their_first() {
     let mut order = vec![];
     while !claim.is_empty() {
         let joins = claim.has_begun();
-        let (n, free) = claim.pop_if(|_| true).unwrap();
+        let (n, free) = claim.pop_if(|_| true, |n| n).unwrap();
         order.push((n, joins && free.is_none()));
         assert_eq!(claim.holds().group, Some(groups[order.len().div_ceil(3)]));
     }

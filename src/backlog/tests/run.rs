@@ -25,7 +25,7 @@ struct Told(usize, Rc<Cell<Option<Spot>>>);
 
 impl<T> Several<T> {
     pub(crate) fn pop(&mut self) -> Option<T> {
-        Some(self.pop_if(|_| true)?.0)
+        Some(self.pop_if(|_| true, |item| item)?.0)
     }
 }
 
@@ -147,7 +147,7 @@ impl Twins {
                 let next = theirs.pop_front().unwrap();
                 let held = (ours.holds(), next.holds);
                 let begun = ours.has_begun();
-                let behind = ours.pop_if(|told| begun && !told.0.is_multiple_of(3));
+                let behind = ours.pop_if(|told| begun && !told.0.is_multiple_of(3), |told| told);
                 let goes = begun && !next.item.is_multiple_of(3);
                 assert_eq!(behind.is_some(), goes);
                 let told = behind.map_or_else(|| ours.pop().unwrap(), |(told, _)| told);

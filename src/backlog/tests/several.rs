@@ -211,7 +211,7 @@ impl Twins {
             Some(first) => (first.item, false),
             None => {
                 let begun = lent.has_begun();
-                let behind = lent.pop_if(|n| begun && !n.is_multiple_of(3));
+                let behind = lent.pop_if(|n| begun && !n.is_multiple_of(3), |n| n);
                 let behind = behind.map(|(n, before)| {
                     assert_eq!(before, None, "it takes over the hold");
                     assert!(!n.is_multiple_of(3));

@@ -10,20 +10,20 @@ fn the_running_task_of_each_worker_has_a_token() {
     let one = world.claim(1, 1).unwrap();
     let other = world.claim(2, 1).unwrap();
     let core = &mut world.state.core;
-    let token = core.token(one.tag, 1).clone();
+    let token = core.token(one.tag.key(), 1).clone();
     core.cancel_running(|_, tag| tag.id == one.tag.id);
-    assert!(token.is_cancelled() && core.token(one.tag, 1).is_cancelled());
-    assert!(!core.token(other.tag, 2).is_cancelled());
+    assert!(token.is_cancelled() && core.token(one.tag.key(), 1).is_cancelled());
+    assert!(!core.token(other.tag.key(), 2).is_cancelled());
     // The token of a task that has ended does not change.
-    let token = core.token(other.tag, 2).clone();
+    let token = core.token(other.tag.key(), 2).clone();
     for worker in [one, other] {
         assert!(world.finish(&worker, Ending::Ok).is_none());
     }
     let next = [1, 2].map(|n| world.claim(n, 1).unwrap());
     let core = &mut world.state.core;
-    assert!(!core.token(next[0].tag, 1).is_cancelled());
+    assert!(!core.token(next[0].tag.key(), 1).is_cancelled());
     core.cancel_all(None, NOW);
-    let told = [(0, 1), (1, 2)].map(|(at, n)| core.token(next[at].tag, n).is_cancelled());
+    let told = [(0, 1), (1, 2)].map(|(at, n)| core.token(next[at].tag.key(), n).is_cancelled());
     assert!(told == [true; 2] && !token.is_cancelled());
 }
 
@@ -35,7 +35,7 @@ fn tokens_of_the_running_tasks_that_are_meant_are_set() {
     let tokens = [1, 2].map(|n| {
         let worker = world.claim(n, 1).unwrap();
         tags.push(worker.tag);
-        world.state.core.token(worker.tag, n).clone()
+        world.state.core.token(worker.tag.key(), n).clone()
     });
     let other = world
         .state

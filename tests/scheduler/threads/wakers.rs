@@ -1,14 +1,16 @@
 //! Wakers of the user that call back into the scheduler, or panic.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use conversant::scheduler::{Caller, How, Scheduler, Verdict};
 
+use crate::threads::doors::gave;
 use crate::threads::stage::{
     Held, Job, end, finishes, gives, one_caller, shared, until, until_idle,
 };
@@ -255,6 +257,35 @@ fn a_first_poll_that_panics_leaves_nothing_behind() {
             polled.unwrap_or_else(|panic| resume_unwind(panic));
         });
         assert_eq!(caller.release(How::Drain).wait().unwrap().ok, 1);
+        end(&scheduler);
+    });
+}
+
+#[test]
+fn a_future_that_ends_while_it_wakes_itself_wakes_no_other() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let ends = caller.spawn(poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            Poll::Ready(Ok::<_, String>(1))
+        }));
+        assert_eq!(gave(&mut ends.unwrap()), 1);
+        let polls = Arc::new(AtomicU64::new(0));
+        let (counts, (sends, waker)) = (Arc::clone(&polls), channel());
+        let waits = caller.spawn(poll_fn(move |cx| {
+            if counts.fetch_add(1, SeqCst) > 0 {
+                return Poll::Ready(Ok::<_, String>(2));
+            }
+            sends.send(cx.waker().clone()).unwrap();
+            Poll::Pending
+        }));
+        let waker: Waker = waker.recv().unwrap();
+        for n in [3, 4] {
+            assert_eq!(gave(&mut gives(&caller, n)), n);
+        }
+        assert_eq!(polls.load(SeqCst), 1);
+        waker.wake();
+        assert_eq!(gave(&mut waits.unwrap()), 2);
         end(&scheduler);
     });
 }
