@@ -22,6 +22,8 @@
 //! 2. The live workers (all but the absent) are never more than the larger of the old and the new
 //!    maximum, and a worker may claim only while fewer than the maximum are busy.
 
+use std::collections::BTreeSet;
+
 use crate::error::OutOfRange;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -61,10 +63,13 @@ pub enum Action {
 pub struct Workers {
     max: u32,
     closing: bool,
-    /// By number, from 1.
     activity: Vec<Activity>,
-    /// How many workers do each of these.
-    counts: [u32; 6],
+    absent: BTreeSet<u32>,
+    idle: BTreeSet<u32>,
+    coming: u32,
+    /// The coming workers that have not looked yet.
+    on_their_way: u32,
+    busy: u32,
     /// A start failed in this event, in which no other is tried.
     start_failed: bool,
 }
@@ -76,7 +81,11 @@ impl Workers {
             max: 0,
             closing: false,
             activity: Vec::new(),
-            counts: [0; 6],
+            absent: BTreeSet::new(),
+            idle: BTreeSet::new(),
+            coming: 0,
+            on_their_way: 0,
+            busy: 0,
             start_failed: false,
         };
         workers.set_max(max)?;
@@ -90,7 +99,7 @@ impl Workers {
         let known = self.activity.len() as u32;
         if max > known {
             self.activity.resize(max as usize, Activity::Absent);
-            self.counts[Activity::Absent as usize] += max - known;
+            self.absent.extend(known + 1..=max);
         }
         Ok(())
     }
@@ -107,37 +116,22 @@ impl Workers {
 
     /// Workers that exist.
     pub fn live(&self) -> u32 {
-        self.activity.len() as u32 - self.count(Activity::Absent)
+        self.activity.len() as u32 - self.absent.len() as u32
     }
 
     /// Workers that run a task.
     pub fn busy(&self) -> u32 {
-        self.count(Activity::Busy)
+        self.busy
     }
 
     /// Workers that rest.
     pub fn idle(&self) -> u32 {
-        self.count(Activity::Idle)
+        self.idle.len() as u32
     }
 
     /// Workers that are coming.
     pub fn coming(&self) -> u32 {
-        self.on_their_way() + self.count(Activity::Looking)
-    }
-
-    /// The coming workers that have not looked yet.
-    fn on_their_way(&self) -> u32 {
-        self.count(Activity::Starting) + self.count(Activity::Woken)
-    }
-
-    fn count(&self, of: Activity) -> u32 {
-        self.counts[of as usize]
-    }
-
-    /// The lowest number of a worker that does this.
-    fn first(&self, doing: Activity) -> Option<u32> {
-        let mut numbers = (1..).zip(&self.activity);
-        Some(numbers.find(|&(_, &does)| does == doing)?.0)
+        self.coming
     }
 
     /// What worker `n` is doing.
@@ -152,7 +146,7 @@ impl Workers {
     /// Whether there may be an action: a worker rests, or another one may be started.
     #[inline]
     pub fn may_act(&self) -> bool {
-        self.idle() > 0 || self.live() < self.max
+        !self.idle.is_empty() || self.live() < self.max
     }
 
     /// Whether more work needs no action: the maximum of workers is busy, or a started or woken one
@@ -161,8 +155,8 @@ impl Workers {
     #[inline]
     pub fn needs_nobody(&self) -> bool {
         let live = self.live();
-        let nobody_starts = live == self.max || live < self.max && self.idle() > 0;
-        self.busy() >= self.max || self.on_their_way() > 0 && nobody_starts && !self.closing
+        let nobody_starts = live == self.max || live < self.max && !self.idle.is_empty();
+        self.busy >= self.max || self.on_their_way > 0 && nobody_starts && !self.closing
     }
 
     /// The next action, given how many turns could begin now; `None` if enough workers are coming.
@@ -170,22 +164,18 @@ impl Workers {
     pub fn next_action(&mut self, eligible: u64) -> Option<Action> {
         // So many of the coming workers will leave.
         let surplus = self.live().saturating_sub(self.max);
-        if (self.closing || surplus > self.coming())
-            && let Some(last) = self
-                .activity
-                .iter()
-                .rposition(|&does| does == Activity::Idle)
+        if let Some(&last) = self.idle.last()
+            && (self.closing || surplus > self.coming)
         {
-            let last = last as u32 + 1;
             self.set(last, Activity::Woken);
             return Some(Action::Wake(last));
         }
-        let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy())));
-        let useful = u64::from(self.coming().saturating_sub(surplus));
+        let wanted = eligible.min(u64::from(self.max.saturating_sub(self.busy)));
+        let useful = u64::from(self.coming.saturating_sub(surplus));
         if useful >= wanted {
             return None;
         }
-        if let Some(first) = self.first(Activity::Idle) {
+        if let Some(&first) = self.idle.first() {
             // A coming worker asks again after its claim, and wakes the next.
             if useful > 0 {
                 return None;
@@ -193,10 +183,10 @@ impl Workers {
             self.set(first, Activity::Woken);
             return Some(Action::Wake(first));
         }
+        let &first = self.absent.first()?;
         if self.live() >= self.max || self.start_failed {
             return None;
         }
-        let first = self.first(Activity::Absent)?;
         self.set(first, Activity::Starting);
         Some(Action::Start(first))
     }
@@ -220,7 +210,7 @@ impl Workers {
     /// than the maximum.
     pub fn look(&mut self, n: u32) -> bool {
         self.set(n, Activity::Looking);
-        self.busy() < self.max && self.live() <= self.max
+        self.busy < self.max && self.live() <= self.max
     }
 
     /// Whether a worker that found nothing must leave instead of resting.
@@ -250,9 +240,22 @@ impl Workers {
     }
 
     fn set(&mut self, n: u32, to: Activity) {
+        use Activity::{Absent, Busy, Idle, Looking, Starting, Woken};
         let from = std::mem::replace(&mut self.activity[n as usize - 1], to);
-        self.counts[from as usize] -= 1;
-        self.counts[to as usize] += 1;
+        match from {
+            Absent => _ = self.absent.remove(&n),
+            Idle => _ = self.idle.remove(&n),
+            Starting | Looking | Woken => self.coming -= 1,
+            Busy => self.busy -= 1,
+        }
+        match to {
+            Absent => _ = self.absent.insert(n),
+            Idle => _ = self.idle.insert(n),
+            Starting | Looking | Woken => self.coming += 1,
+            Busy => self.busy += 1,
+        }
+        self.on_their_way -= u32::from(matches!(from, Starting | Woken));
+        self.on_their_way += u32::from(matches!(to, Starting | Woken));
         self.forget_surplus();
     }
 
@@ -261,8 +264,8 @@ impl Workers {
         while self.activity.len() > self.max as usize
             && self.activity.last() == Some(&Activity::Absent)
         {
+            self.absent.remove(&(self.activity.len() as u32));
             self.activity.pop();
-            self.counts[Activity::Absent as usize] -= 1;
         }
     }
 }
