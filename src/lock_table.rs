@@ -194,7 +194,7 @@ impl<K, S> LockTable<K, S> {
 
     /// The same with a bound on overtaking. A new table has `AtMost(0)`: its queues are strict.
     ///
-    /// Strict queues hand a resource from thread to thread, and each has to be woken first. If more
+    /// Strict queues pass a resource from thread to thread, and each has to be woken first. If more
     /// threads than processors want one resource for a moment at a time, each pays for a context
     /// switch. With a bypass the first waiter is woken and retries, and a running thread may be
     /// quicker. Each waiter is overtaken at most so many times for every grant ahead of it and for

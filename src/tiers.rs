@@ -19,6 +19,8 @@
 
 use std::collections::VecDeque;
 
+use crate::shown::shows;
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -32,7 +34,7 @@ mod tests;
 /// The caller reports what its tasks do, and starts one only where [`startable`](Self::startable)
 /// allows it. A report that cannot be true, such as the end of a task that does not run, fails a
 /// debug assertion; without debug assertions it changes nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tiers {
     others: VecDeque<(u32, u64)>,
     /// How many tasks of the open tier wait.
@@ -251,3 +253,6 @@ impl Tiers {
         }
     }
 }
+
+shows!(Tiers, |tiers| open: tiers.open(), draining: tiers.draining, waiting: tiers.waiting,
+    running: tiers.running, others: tiers.others);
