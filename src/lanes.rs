@@ -217,11 +217,12 @@ impl<G: ReadyItem> Lanes<G> {
     pub fn eligible(&self, most: usize) -> usize {
         let mut sum = 0;
         for lane in self.ring.iter(&self.lanes) {
-            let lane = self.lane(lane);
-            sum += lane.ready.len().min(lane.cap.room(lane.in_use) as usize);
             if sum >= most {
-                return most;
+                break;
             }
+            let lane = self.lane(lane);
+            let room = lane.cap.room(lane.in_use) as usize;
+            sum += lane.ready.count(room.min(most - sum));
         }
         sum
     }

@@ -1,7 +1,7 @@
 //! The ready groups of one lane and tier: which is next by rank, and which is the oldest.
 //!
 //! State: while all groups have the same standing level and joined in the order of their tickets,
-//! they are in one row. Otherwise they are in `ranked`, which has a row for each rank.
+//! they are in one row. Otherwise there is `ranked`, which has a row for each rank.
 //!
 //! Invariants:
 //! 1. `row` or `ranked` is empty.
@@ -10,7 +10,7 @@
 //!
 //! Cost: amortized O(1) in one row. With several ranks: O(1) to join in order and to pop; O(log n)
 //! to join out of order, to join bumped, and to be taken out of the middle. When the oldest leaves,
-//! the next oldest is searched for: O(levels that ever were in use).
+//! the next oldest is searched for: O(levels in use).
 
 use std::collections::VecDeque;
 use std::mem;
@@ -22,6 +22,7 @@ mod row;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 
+use entry::is_bumped;
 use ranked::Ranked;
 use row::Row;
 
@@ -36,34 +37,38 @@ const SLACK: usize = 1024;
 #[derive(Debug)]
 pub struct ReadyQueue<G> {
     row: Row<G>,
+    /// Has a group.
     ranked: Option<Box<Ranked<G>>>,
-    /// Whether `ranked` has a group.
-    is_ranked: bool,
+    /// Has no group: kept for the next time.
+    spare: Option<Box<Ranked<G>>>,
 }
 
 impl<G: ReadyItem> ReadyQueue<G> {
-    /// How many groups are ready.
-    pub fn len(&self) -> usize {
-        self.row.count() + self.ranked.as_ref().map_or(0, |ranked| ranked.len)
+    /// How many groups are ready. Counts no further than `most`.
+    pub fn count(&self, most: usize) -> usize {
+        match &self.ranked {
+            Some(ranked) => ranked.count(most),
+            None => self.row.count().min(most),
+        }
     }
 
     /// Whether no group is ready.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.row.is_empty() && !self.is_ranked
+        self.row.is_empty() && self.ranked.is_none()
     }
 
     /// Whether the order of tickets is the order of rank.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        !self.is_ranked
+        self.ranked.is_none()
     }
 
     /// Adds groups, each at the end of its standing level. Their tickets are higher than all that
     /// joined in this way; none of the entries is a gap.
     #[inline]
     pub fn push_run(&mut self, mut entries: &mut [Entry<G>]) {
-        if !self.is_ranked {
+        if self.ranked.is_none() {
             if let Some(first) = entries.first()
                 && self.row.is_empty()
             {
@@ -89,7 +94,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
     #[inline]
     pub fn push_all(&mut self, entries: &mut Vec<Entry<G>>) {
         let row = &mut self.row;
-        if self.is_ranked {
+        if self.ranked.is_some() {
             self.push_run(entries);
             entries.clear();
         } else if row.is_empty() {
@@ -103,23 +108,29 @@ impl<G: ReadyItem> ReadyQueue<G> {
     }
 
     /// As [`push_run`](Self::push_run), for one group.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, ticket: u64, level: u8, group: G) {
         let entry = Entry::new(ticket, level, group);
-        match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => ranked.push(entry),
-            _ if self.row.rank == level.into() => self.row.entries.push_back(entry),
-            _ => self.push_run(&mut [entry]),
+        match &mut self.ranked {
+            Some(ranked) => ranked.push(entry),
+            None if self.row.rank == level.into() => self.row.entries.push_back(entry),
+            None => self.push_other(entry),
         }
+    }
+
+    /// As [`push`](Self::push), for a rank that is not that of the row.
+    #[inline(never)]
+    fn push_other(&mut self, entry: Entry<G>) {
+        self.push_run(&mut [entry]);
     }
 
     /// Adds `count` groups as one entry, with tickets from `ticket` on.
     pub fn push_several(&mut self, ticket: u64, level: u8, group: G, count: usize) {
         self.push(ticket, level, group);
         let more = count - 1;
-        match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => ranked.add_behind(level, more),
-            _ => self.row.behind += more,
+        match &mut self.ranked {
+            Some(ranked) => ranked.add_behind(level, more),
+            None => self.row.behind += more,
         }
     }
 
@@ -135,13 +146,16 @@ impl<G: ReadyItem> ReadyQueue<G> {
 
     /// Adds a group that is bumped, or that comes back with its old ticket.
     pub fn insert(&mut self, ticket: u64, position: Position, group: G) {
-        let first = self.row.entries.front().map(|first| first.ticket);
-        let leads = first.is_some_and(|first| ticket < first);
-        if self.is_ranked || !leads || position != Position::of(self.row.rank, ticket) {
+        let row = &mut self.row;
+        if row.is_empty() && !is_bumped(position.rank()) {
+            row.rank = position.rank();
+        }
+        let first = row.entries.front();
+        let leads = first.is_none_or(|first| ticket < first.ticket);
+        if self.ranked.is_some() || !leads || position != Position::of(row.rank, ticket) {
             return self.ranked().insert(ticket, position, group);
         }
-        let entry = Entry::new(ticket, self.row.rank as u8, group);
-        self.row.push_front(entry);
+        row.push_front(Entry::new(ticket, row.rank as u8, group));
     }
 
     /// Takes groups out of the first entry, if that has several. Takes none if the order of tickets
@@ -151,7 +165,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
         &mut self,
         take: impl FnOnce(&mut G) -> Option<(R, usize, u64)>,
     ) -> Option<(R, usize)> {
-        if self.is_ranked || self.row.behind == 0 {
+        if self.ranked.is_some() || self.row.behind == 0 {
             return None;
         }
         let first = self.row.entries.front_mut()?;
@@ -167,16 +181,16 @@ impl<G: ReadyItem> ReadyQueue<G> {
         position: Position,
         take: impl FnOnce(&mut G) -> Option<R>,
     ) -> Option<R> {
-        match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => ranked.take_covered(position, take),
-            _ => self.row.take_covered(position, take),
+        match &mut self.ranked {
+            Some(ranked) => ranked.take_covered(position, take),
+            None => self.row.take_covered(position, take),
         }
     }
 
     /// Moves all groups to `ranked`.
     fn ranked(&mut self) -> &mut Ranked<G> {
-        let ranked = self.ranked.get_or_insert_default();
-        self.is_ranked = true;
+        let spare = || self.spare.take().unwrap_or_default();
+        let ranked = self.ranked.get_or_insert_with(spare);
         if !self.row.is_empty() {
             ranked.take_over(&mut self.row);
         }
@@ -185,12 +199,15 @@ impl<G: ReadyItem> ReadyQueue<G> {
 
     /// Takes the first group by rank, or the oldest if `oldest_first`. Returns the group, and
     /// whether it was the oldest.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, oldest_first: bool) -> Option<(G, bool)> {
-        match self.is_ranked {
-            false => Some((self.row.pop()?.group?, true)),
-            true => self.pop_ranked(oldest_first),
+        let Some(ranked) = &mut self.ranked else {
+            return Some((self.row.pop()?.group?, true));
+        };
+        if !oldest_first && let Some(group) = ranked.pop_fast() {
+            return Some((group, false));
         }
+        self.pop_ranked(oldest_first)
     }
 
     /// The group behind the first, if the order of tickets is the order of rank: a guess.
@@ -202,7 +219,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
     /// Takes the oldest group, if the order of tickets is the order of rank.
     #[inline(always)]
     pub fn pop_plain(&mut self) -> Option<G> {
-        if self.is_ranked {
+        if self.ranked.is_some() {
             return None;
         }
         self.row.pop()?.group
@@ -216,7 +233,7 @@ impl<G: ReadyItem> ReadyQueue<G> {
             *place = self.pop_plain();
             return place.is_some().into();
         }
-        if self.is_ranked {
+        if self.ranked.is_some() {
             return 0;
         }
         let mut n = out.len().min(self.row.entries.len());
@@ -248,15 +265,23 @@ impl<G: ReadyItem> ReadyQueue<G> {
         } else {
             ranked.pop()?
         };
-        self.is_ranked = !ranked.leave(&mut self.row);
+        self.leave();
         Some(popped)
+    }
+
+    /// Moves the groups out of `ranked` if they need no ranks any more.
+    fn leave(&mut self) {
+        let ranked = self.ranked.as_mut();
+        if ranked.is_some_and(|ranked| ranked.leave(&mut self.row)) {
+            self.spare = self.ranked.take();
+        }
     }
 
     /// The ticket of the oldest group.
     pub fn oldest(&mut self) -> Option<u64> {
-        match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => Some(ranked.oldest()?.0),
-            _ => Some(self.row.entries.front()?.ticket),
+        match &mut self.ranked {
+            Some(ranked) => Some(ranked.oldest()?.0),
+            None => Some(self.row.entries.front()?.ticket),
         }
     }
 
@@ -268,21 +293,21 @@ impl<G: ReadyItem> ReadyQueue<G> {
 
     /// Whether a group is at this position.
     pub fn contains(&self, position: Position) -> bool {
-        match (self.is_ranked, &self.ranked) {
-            (true, Some(ranked)) => ranked.contains(position),
-            _ => self.row.find(position).is_some(),
+        match &self.ranked {
+            Some(ranked) => ranked.contains(position),
+            None => self.row.find(position).is_some(),
         }
     }
 
     /// Takes out the group at this position.
     pub fn remove(&mut self, position: Position) -> Option<G> {
-        match (self.is_ranked, &mut self.ranked) {
-            (true, Some(ranked)) => {
+        match &mut self.ranked {
+            Some(ranked) => {
                 let group = ranked.take(position)?;
-                self.is_ranked = !ranked.leave(&mut self.row);
+                self.leave();
                 Some(group)
             }
-            _ => self.row.take(position)?.group,
+            None => self.row.take(position)?.group,
         }
     }
 }
@@ -293,7 +318,7 @@ impl<G: ReadyItem> Default for ReadyQueue<G> {
         Self {
             row: Row::new(0),
             ranked: None,
-            is_ranked: false,
+            spare: None,
         }
     }
 }

@@ -15,7 +15,7 @@ use self::model::{Message, Model};
 use self::world::{Setup, World};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
-use crate::ready::{Position, ReadyItem, ReadyQueue};
+use crate::ready::{Position, ReadyItem};
 
 /// What the owner of a group knows of it.
 #[derive(Clone, Copy, Default)]
@@ -62,7 +62,8 @@ impl<G: ReadyItem> Lanes<G> {
     pub(crate) fn ready_len(&self) -> usize {
         let lines = self.lanes.iter().flatten().map(|lane| {
             let parked = lane.tiered.iter().flat_map(|tiered| tiered.parked.values());
-            lane.ready.len() + parked.map(ReadyQueue::len).sum::<usize>()
+            lane.ready.count(usize::MAX)
+                + parked.map(|ready| ready.count(usize::MAX)).sum::<usize>()
         });
         lines.sum()
     }

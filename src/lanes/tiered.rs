@@ -46,7 +46,7 @@ impl<G: ReadyItem> Tiered<G> {
 impl<G: ReadyItem> Lane<G> {
     /// How many groups are in the ready queue of the open tier.
     pub fn ready_len(&self) -> u64 {
-        self.ready.len() as u64
+        self.ready.count(usize::MAX) as u64
     }
 
     /// All groups in its ready queues, each with the tier of its queue, in no order.

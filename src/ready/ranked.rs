@@ -6,12 +6,15 @@
 //!
 //! Invariants:
 //! 1. `row_of` has the index of each rank's row, and `busy` the ranks whose rows have a group.
-//! 2. `oldest` is the oldest group, unless that must be searched for.
-//! 3. `ages`, once it exists, has every group that is bumped or odd, and maybe some groups that
+//! 2. `top` is the row of the highest of these ranks, or none: always none if a group is odd, or if
+//!    the row has a gap or an entry of several groups.
+//! 3. `oldest` is the oldest group, unless that must be searched for.
+//! 4. `ages`, once it exists, has every group that is bumped or odd, and maybe some groups that
 //!    have left.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::iter::successors;
 
 use super::entry::{Position, RANKS, is_bumped};
 use super::row::Row;
@@ -29,16 +32,16 @@ struct Ranks {
 impl Ranks {
     /// Adds a rank that is not in the set.
     #[inline]
-    fn add(&mut self, rank: usize) {
-        self.words[rank / 64] |= 1 << (rank % 64);
+    fn add(&mut self, rank: u16) {
+        self.words[usize::from(rank / 64)] |= 1 << (rank % 64);
         self.used |= 1 << (rank / 64);
         self.len += 1;
     }
 
     /// Removes a rank that is in the set.
     #[inline]
-    fn remove(&mut self, rank: usize) {
-        let word = &mut self.words[rank / 64];
+    fn remove(&mut self, rank: u16) {
+        let word = &mut self.words[usize::from(rank / 64)];
         *word &= !(1 << (rank % 64));
         if *word == 0 {
             self.used &= !(1 << (rank / 64));
@@ -47,14 +50,22 @@ impl Ranks {
     }
 
     #[inline]
-    fn highest(&self) -> Option<usize> {
+    fn highest(&self) -> Option<u16> {
         let word = self.used.checked_ilog2()?;
         let rank = self.words[word as usize].checked_ilog2()?;
-        Some((word * 64 + rank) as usize)
+        Some((word * 64 + rank) as u16)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u16> {
+        (0_u16..).zip(self.words).flat_map(|(at, word)| {
+            let rest = successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
+            let rest = rest.take_while(|&rest| rest != 0);
+            rest.map(move |rest| at * 64 + rest.trailing_zeros() as u16)
+        })
     }
 }
 
-const NO_ROW: u16 = u16::MAX;
+pub(super) const NO_ROW: u16 = u16::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -62,11 +73,13 @@ pub(super) struct Ranked<G> {
     pub(super) rows: Vec<Row<G>>,
     row_of: [u16; RANKS],
     busy: Ranks,
+    pub(super) top: u16,
     pub(super) odd: BTreeMap<Position, (u64, G)>,
     /// The tickets of groups, and their positions.
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
+    /// How many `ages` may become before those who have left are forgotten.
+    most_ages: usize,
     oldest: Option<(u64, Position)>,
-    pub(super) len: usize,
 }
 
 impl<G> Default for Ranked<G> {
@@ -76,10 +89,11 @@ impl<G> Default for Ranked<G> {
             rows: Vec::new(),
             row_of: [NO_ROW; RANKS],
             busy: Ranks::default(),
+            top: NO_ROW,
             odd: BTreeMap::new(),
             ages: None,
+            most_ages: SLACK,
             oldest: None,
-            len: 0,
         }
     }
 }
@@ -88,44 +102,69 @@ impl<G: ReadyItem> Ranked<G> {
     /// The row of a rank, to add a group.
     #[inline(always)]
     fn row(&mut self, rank: u16) -> &mut Row<G> {
-        let at = &mut self.row_of[usize::from(rank)];
-        if *at == NO_ROW {
-            *at = self.rows.len() as u16;
+        let at = self.index(rank);
+        if self.rows.get(at).is_none_or(Row::is_empty) {
+            return self.start_row(rank);
+        }
+        &mut self.rows[at]
+    }
+
+    /// The row of a rank that has no group, to add one.
+    #[inline(never)]
+    fn start_row(&mut self, rank: u16) -> &mut Row<G> {
+        if self.find_row(rank).is_none() {
+            self.row_of[usize::from(rank)] = self.rows.len() as u16;
             self.rows.push(Row::new(rank));
         }
-        let row = &mut self.rows[usize::from(*at)];
-        if row.is_empty() {
-            self.busy.add(usize::from(rank));
-        }
-        row
+        let at = self.index(rank);
+        self.busy.add(rank);
+        self.find_top();
+        &mut self.rows[at]
+    }
+
+    /// Restores invariant 2.
+    fn find_top(&mut self) {
+        let top = self.busy.highest().filter(|_| self.odd.is_empty());
+        let top = top.filter(|&rank| self.find_row(rank).is_some_and(Row::is_plain));
+        self.top = top.map_or(NO_ROW, |rank| self.row_of[usize::from(rank)]);
+    }
+
+    /// The index of a rank's row; past the end if there is none.
+    #[inline]
+    fn index(&self, rank: u16) -> usize {
+        self.row_of[usize::from(rank)].into()
     }
 
     /// The row of a rank, if that ever had one.
     #[inline]
     fn find_row(&self, rank: u16) -> Option<&Row<G>> {
-        self.rows.get(usize::from(self.row_of[usize::from(rank)]))
+        self.rows.get(self.index(rank))
     }
 
     /// Takes over all groups of a row while there are none here. `row` gets an empty row.
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
-        debug_assert!(self.len == 0 && !row.is_empty());
-        self.len = row.count();
+        debug_assert!(self.is_empty() && !row.is_empty());
         self.oldest = row.first().map(|first| (first.number(), first));
         std::mem::swap(self.row(row.rank), row);
+        self.find_top();
     }
 
     /// Adds a group that has the highest ticket and is not bumped.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<G>) {
-        self.len += 1;
-        self.row(entry.level.into()).entries.push_back(entry);
+        let rank = entry.level.into();
+        let top = self.rows.get_mut(usize::from(self.top));
+        match top.filter(|top| top.rank == rank) {
+            Some(top) => top.entries.push_back(entry),
+            None => self.row(rank).entries.push_back(entry),
+        }
     }
 
     /// Adds `more` groups to the last entry of this level.
     pub(super) fn add_behind(&mut self, level: u8, more: usize) {
-        self.len += more;
-        let row = self.row_of[usize::from(level)];
-        self.rows[usize::from(row)].behind += more;
+        let row = self.index(level.into());
+        self.rows[row].behind += more;
+        self.find_top();
     }
 
     /// Takes one of several groups in one entry, but not the first.
@@ -134,11 +173,9 @@ impl<G: ReadyItem> Ranked<G> {
         position: Position,
         take: impl FnOnce(&mut G) -> Option<R>,
     ) -> Option<R> {
-        let row = self.row_of[usize::from(position.rank())];
-        let row = self.rows.get_mut(usize::from(row))?;
-        let taken = row.take_covered(position, take)?;
-        self.len -= 1;
-        Some(taken)
+        let row = self.index(position.rank());
+        let row = self.rows.get_mut(row)?;
+        row.take_covered(position, take)
     }
 
     /// Adds a group.
@@ -146,7 +183,6 @@ impl<G: ReadyItem> Ranked<G> {
         if self.oldest.is_some_and(|(oldest, _)| ticket < oldest) {
             self.oldest = Some((ticket, position));
         }
-        self.len += 1;
         let (rank, number) = (position.rank(), position.number());
         let last = self.find_row(rank).and_then(|row| row.entries.back());
         let in_order = last.is_none_or(|last| last.ticket < number);
@@ -158,35 +194,47 @@ impl<G: ReadyItem> Ranked<G> {
                     return;
                 }
             }
-            _ => _ = self.odd.insert(position, (ticket, group)),
+            _ => {
+                self.odd.insert(position, (ticket, group));
+                self.top = NO_ROW;
+            }
         }
         self.note_age(ticket, position);
     }
 
-    /// Keeps invariant 3 after a group that is bumped or odd has joined.
+    /// Keeps invariant 4 after a group that is bumped or odd has joined.
     fn note_age(&mut self, ticket: u64, position: Position) {
         let Some(mut ages) = self.ages.take() else {
             return;
         };
-        if ages.len() > 2 * self.len + SLACK {
+        if ages.len() > self.most_ages {
             ages.retain(|Reverse((_, of))| self.contains(*of));
+            self.most_ages = 2 * ages.len() + SLACK;
         }
         ages.push(Reverse((ticket, position)));
         self.ages = Some(ages);
     }
 
+    /// Takes the first group by rank, if it is in the `top` row with others and is not the oldest.
+    #[inline(always)]
+    pub(super) fn pop_fast(&mut self) -> Option<G> {
+        let top = self.rows.get_mut(usize::from(self.top))?;
+        let (_, oldest) = self.oldest?;
+        if top.entries.len() < 2 || top.entries.front()?.ticket == oldest.number() {
+            return None;
+        }
+        top.entries.pop_front()?.group
+    }
+
     /// Takes the first group by rank. Returns it, and whether it was the oldest.
     pub(super) fn pop(&mut self) -> Option<(G, bool)> {
         self.oldest()?;
-        let (ticket, group) = match self.odd.is_empty() {
-            true => self.pop_row(),
-            false => self.pop_odd().or_else(|| self.pop_row()),
-        }?;
-        Some((group, self.gone(ticket)))
+        let (position, group) = self.pop_odd().or_else(|| self.pop_row())?;
+        Some((group, self.gone(position)))
     }
 
     #[inline]
-    fn pop_row(&mut self) -> Option<(u64, G)> {
+    fn pop_row(&mut self) -> Option<(Position, G)> {
         self.take_from_row(self.busy.highest()?, Row::pop)
     }
 
@@ -194,35 +242,41 @@ impl<G: ReadyItem> Ranked<G> {
     #[inline(always)]
     fn take_from_row(
         &mut self,
-        rank: usize,
+        rank: u16,
         take: impl FnOnce(&mut Row<G>) -> Option<Entry<G>>,
-    ) -> Option<(u64, G)> {
-        let row = self.rows.get_mut(usize::from(self.row_of[rank]))?;
+    ) -> Option<(Position, G)> {
+        let row = self.index(rank);
+        let row = self.rows.get_mut(row)?;
         let entry = take(row)?;
-        let ticket = row.ticket(&entry);
         if row.is_empty() {
             self.busy.remove(rank);
         }
-        Some((ticket, entry.group?))
+        Some((Position::of(rank, entry.ticket), entry.group?))
     }
 
     /// Takes the first odd group, if no row has a group before it.
-    #[inline(never)]
-    fn pop_odd(&mut self) -> Option<(u64, G)> {
+    #[inline]
+    fn pop_odd(&mut self) -> Option<(Position, G)> {
         let (&odd, _) = self.odd.first_key_value()?;
         let rank = self.busy.highest();
-        let first = rank.and_then(|rank| self.find_row(rank as u16)?.first());
+        let first = rank.and_then(|rank| self.find_row(rank)?.first());
         match first.is_none_or(|first| odd < first) {
-            true => self.odd.remove(&odd),
+            true => self.take_odd(odd),
             false => None,
         }
     }
 
+    #[inline(never)]
+    fn take_odd(&mut self, position: Position) -> Option<(Position, G)> {
+        let (_, group) = self.odd.remove(&position)?;
+        Some((position, group))
+    }
+
     /// Takes the group at this position.
     pub(super) fn take(&mut self, position: Position) -> Option<G> {
-        let in_row = self.take_from_row(position.rank().into(), |row| row.take(position));
-        let (ticket, group) = in_row.or_else(|| self.odd.remove(&position))?;
-        self.gone(ticket);
+        let in_row = self.take_from_row(position.rank(), |row| row.take(position));
+        let (_, group) = in_row.or_else(|| self.take_odd(position))?;
+        self.gone(position);
         Some(group)
     }
 
@@ -230,37 +284,54 @@ impl<G: ReadyItem> Ranked<G> {
     /// is empty. Returns whether there are none here now.
     #[inline]
     pub(super) fn leave(&mut self, row: &mut Row<G>) -> bool {
-        if self.busy.len == 1 && self.odd.is_empty() {
+        if self.busy.len <= 1 && self.odd.is_empty() {
             self.leave_row(row);
         }
-        self.len == 0
+        self.is_empty()
     }
 
     fn leave_row(&mut self, row: &mut Row<G>) {
-        let only = self.busy.highest().filter(|&rank| rank <= u8::MAX.into());
-        let Some(rank) = only else {
-            return;
-        };
-        std::mem::swap(&mut self.rows[usize::from(self.row_of[rank])], row);
-        // It is empty now. Its rank is restored.
-        self.rows[usize::from(self.row_of[rank])].rank = row.rank;
-        self.busy.remove(rank);
-        (self.len, self.oldest, self.ages) = (0, None, None);
+        match self.busy.highest() {
+            Some(bumped) if is_bumped(bumped) => return,
+            Some(rank) => {
+                let at = self.index(rank);
+                std::mem::swap(&mut self.rows[at], row);
+                // It is empty now. Its rank is restored.
+                self.rows[at].rank = rank;
+                self.busy.remove(rank);
+            }
+            None => {}
+        }
+        // An emptied tree would keep its last node.
+        (self.odd, self.ages, self.oldest) = (BTreeMap::new(), None, None);
+        self.top = NO_ROW;
     }
 
-    /// The group with this ticket has left. Returns whether it was the oldest.
+    /// The group at this position has left. Returns whether it was the oldest.
     #[inline]
-    fn gone(&mut self, ticket: u64) -> bool {
-        self.len -= 1;
-        let oldest = self.oldest.is_some_and(|(oldest, _)| oldest == ticket);
+    fn gone(&mut self, position: Position) -> bool {
+        let oldest = self.oldest.is_some_and(|(_, oldest)| oldest == position);
         if oldest {
             self.oldest = None;
         }
-        if self.len == 0 {
-            // An emptied tree would keep its last node.
-            (self.odd, self.ages) = (BTreeMap::new(), None);
-        }
+        self.find_top();
         oldest
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.busy.len == 0 && self.odd.is_empty()
+    }
+
+    /// How many groups are here. Counts no further than `most`.
+    pub(super) fn count(&self, most: usize) -> usize {
+        let mut sum = self.odd.len();
+        let mut rows = self.busy.iter().filter_map(|rank| self.find_row(rank));
+        while sum < most
+            && let Some(row) = rows.next()
+        {
+            sum += row.count();
+        }
+        sum.min(most)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &G> {
@@ -277,7 +348,7 @@ impl<G: ReadyItem> Ranked<G> {
     /// The ticket of the oldest group, and its position.
     #[inline]
     pub(super) fn oldest(&mut self) -> Option<(u64, Position)> {
-        if self.oldest.is_none() && self.len > 0 {
+        if self.oldest.is_none() && !self.is_empty() {
             self.oldest = self.find_oldest();
         }
         self.oldest
@@ -292,7 +363,8 @@ impl<G: ReadyItem> Ranked<G> {
         }
         let odd = ages.peek().map(|age| age.0);
         self.ages = Some(ages);
-        let rows = self.rows.iter().filter(|row| !is_bumped(row.rank));
+        let rows = self.busy.iter().filter_map(|rank| self.find_row(rank));
+        // A bumped group's number is at least its ticket, which is in `ages`.
         let firsts = rows.filter_map(|row| Some((row.first()?.number(), row.first()?)));
         firsts.chain(odd).min()
     }

@@ -51,6 +51,11 @@ impl<G: ReadyItem> Row<G> {
         self.entries.is_empty()
     }
 
+    /// Whether each entry is one group.
+    pub(super) fn is_plain(&self) -> bool {
+        self.gaps == 0 && self.behind == 0
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &G> {
         self.entries.iter().filter_map(|entry| entry.group.as_ref())
     }

@@ -6,6 +6,7 @@ mod several;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::ranked::NO_ROW;
 use super::{FEW_GAPS, Position, ReadyItem, ReadyQueue, Row, SLACK};
 
 /// A group, and its position.
@@ -151,7 +152,8 @@ impl Pair {
     fn check(&mut self) {
         assert_eq!(self.line.oldest(), self.list.iter().map(|m| m.ticket).min());
         let line = &self.line;
-        assert_eq!(line.len(), self.list.len());
+        assert_eq!(line.count(usize::MAX), self.list.len());
+        assert_eq!(line.count(3), self.list.len().min(3));
         assert_eq!(line.is_empty(), self.list.is_empty());
         // The invariants.
         let is_row = |Row { entries, gaps, .. }: &Row<u32>| {
@@ -162,7 +164,13 @@ impl Pair {
         assert!(is_row(&line.row) && (line.row.is_empty() || line.is_plain()));
         if let Some(ranked) = &line.ranked {
             assert!(ranked.rows.iter().all(is_row));
-            assert_eq!(ranked.len == 0, line.is_plain());
+            assert!(!ranked.is_empty());
+            if let Some(top) = ranked.rows.get(usize::from(ranked.top)) {
+                assert!(top.is_plain() && ranked.odd.is_empty());
+            }
+        }
+        if let Some(spare) = &line.spare {
+            assert!(spare.is_empty() && spare.top == NO_ROW);
         }
     }
 
@@ -175,7 +183,7 @@ impl Pair {
         assert_eq!(self.line.pop(false), None);
         assert_eq!(self.line.pop(true), None);
         assert!(self.line.is_plain());
-        let rows = self.line.ranked.iter().flat_map(|ranked| &ranked.rows);
+        let rows = self.line.spare.iter().flat_map(|ranked| &ranked.rows);
         assert!(
             rows.chain([&self.line.row])
                 .all(|row| row.entries.capacity() <= 2 * SLACK)
@@ -275,7 +283,7 @@ fn a_burst_gives_its_memory_back() {
         line.push(ticket, (ticket % 3) as u8, ticket);
     }
     while line.pop(false).is_some() {}
-    let ranked = line.ranked.unwrap();
+    let ranked = line.spare.unwrap();
     assert!(
         ranked
             .rows
@@ -317,6 +325,27 @@ fn the_oldest_of_many_that_are_bumped() {
         }
     }
     let ages = pair.line.ranked.as_ref().unwrap().ages.as_ref().unwrap();
-    assert!(ages.len() <= 2 * pair.list.len() + SLACK);
+    assert!(ages.len() <= 2 * pair.list.len() + SLACK + 1);
+    pair.drain();
+}
+
+/// A row with a gap becomes one of several when a group comes back behind it.
+#[test]
+fn a_gap_comes_along_to_the_ranks() {
+    let mut pair = Pair::new();
+    (0..4).for_each(|_| pair.push(9));
+    (0..4).for_each(|_| pair.remove(0));
+    // They come back: each but the last before the others.
+    for last in [2, 1, 0] {
+        let member = pair.gone.remove(last);
+        pair.insert(member);
+        pair.check();
+    }
+    assert!(pair.line.is_plain());
+    pair.remove(1);
+    let last = pair.gone.remove(0);
+    pair.insert(last);
+    pair.check();
+    assert!(!pair.line.is_plain());
     pair.drain();
 }

@@ -217,7 +217,7 @@ impl Pair {
 
     fn check(&mut self) {
         assert_eq!(self.line.oldest(), self.list.iter().map(|m| m.ticket).min());
-        assert_eq!(self.line.len(), self.list.len());
+        assert_eq!(self.line.count(usize::MAX), self.list.len());
         assert_eq!(self.line.is_empty(), self.list.is_empty());
         let standing: usize = self.line.iter().map(Block::waiting).sum();
         assert_eq!(standing, self.list.len());
@@ -233,7 +233,7 @@ impl Pair {
         }
         assert_eq!(self.line.pop(false), None);
         assert!(self.line.is_plain() && self.line.row.behind == 0);
-        let rows = self.line.ranked.iter().flat_map(|ranked| &ranked.rows);
+        let rows = self.line.spare.iter().flat_map(|ranked| &ranked.rows);
         assert!(rows.map(|row| row.behind).all(|behind| behind == 0));
     }
 }
