@@ -18,6 +18,7 @@ use std::mem;
 mod entry;
 mod marks;
 mod ranked;
+mod ranks;
 mod row;
 #[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
@@ -121,7 +122,12 @@ impl<G: ReadyItem> ReadyQueue<G> {
     /// As [`push`](Self::push), for a rank that is not that of the row.
     #[inline(never)]
     fn push_other(&mut self, entry: Entry<G>) {
-        self.push_run(&mut [entry]);
+        if self.row.is_empty() {
+            self.row.rank = entry.level.into();
+            self.row.entries.push_back(entry);
+        } else {
+            self.ranked().push(entry);
+        }
     }
 
     /// Adds `count` groups as one entry, with tickets from `ticket` on.
@@ -273,7 +279,8 @@ impl<G: ReadyItem> ReadyQueue<G> {
     fn leave(&mut self) {
         let ranked = self.ranked.as_mut();
         if ranked.is_some_and(|ranked| ranked.leave(&mut self.row)) {
-            self.spare = self.ranked.take();
+            // There is never both.
+            mem::swap(&mut self.spare, &mut self.ranked);
         }
     }
 

@@ -136,8 +136,8 @@ impl<T> Queue<T> {
     /// [`outstanding`](Counts::outstanding).
     ///
     /// Cost: O(1) under the queue's lock, and a step for each lane with eligible work, for each
-    /// group that is waited for by name, and for each send that was granted room and has not
-    /// been polled since.
+    /// level of its ready groups, for each group that is waited for by name, and for each send
+    /// that was granted room and has not been polled since.
     ///
     /// ```
     /// # use conversant::limit::Limit;

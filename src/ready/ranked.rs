@@ -14,56 +14,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::iter::successors;
 
 use super::entry::{Position, RANKS, is_bumped};
+use super::ranks::Ranks;
 use super::row::Row;
 use super::{Entry, ReadyItem, SLACK};
-
-/// A set of ranks.
-#[derive(Debug, Default)]
-struct Ranks {
-    words: [u64; RANKS / 64],
-    /// A bit for each word that is not 0.
-    used: u8,
-    len: u16,
-}
-
-impl Ranks {
-    /// Adds a rank that is not in the set.
-    #[inline]
-    fn add(&mut self, rank: u16) {
-        self.words[usize::from(rank / 64)] |= 1 << (rank % 64);
-        self.used |= 1 << (rank / 64);
-        self.len += 1;
-    }
-
-    /// Removes a rank that is in the set.
-    #[inline]
-    fn remove(&mut self, rank: u16) {
-        let word = &mut self.words[usize::from(rank / 64)];
-        *word &= !(1 << (rank % 64));
-        if *word == 0 {
-            self.used &= !(1 << (rank / 64));
-        }
-        self.len -= 1;
-    }
-
-    #[inline]
-    fn highest(&self) -> Option<u16> {
-        let word = self.used.checked_ilog2()?;
-        let rank = self.words[word as usize].checked_ilog2()?;
-        Some((word * 64 + rank) as u16)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u16> {
-        (0_u16..).zip(self.words).flat_map(|(at, word)| {
-            let rest = successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
-            let rest = rest.take_while(|&rest| rest != 0);
-            rest.map(move |rest| at * 64 + rest.trailing_zeros() as u16)
-        })
-    }
-}
 
 pub(super) const NO_ROW: u16 = u16::MAX;
 
@@ -118,7 +73,9 @@ impl<G: ReadyItem> Ranked<G> {
         }
         let at = self.index(rank);
         self.busy.add(rank);
-        self.find_top();
+        if self.busy.highest() == Some(rank) && self.odd.is_empty() {
+            self.top = at as u16;
+        }
         &mut self.rows[at]
     }
 
@@ -229,7 +186,10 @@ impl<G: ReadyItem> Ranked<G> {
     /// Takes the first group by rank. Returns it, and whether it was the oldest.
     pub(super) fn pop(&mut self) -> Option<(G, bool)> {
         self.oldest()?;
-        let (position, group) = self.pop_odd().or_else(|| self.pop_row())?;
+        let (position, group) = match self.odd.is_empty() {
+            true => self.pop_row(),
+            false => self.pop_odd().or_else(|| self.pop_row()),
+        }?;
         Some((group, self.gone(position)))
     }
 
@@ -248,14 +208,18 @@ impl<G: ReadyItem> Ranked<G> {
         let row = self.index(rank);
         let row = self.rows.get_mut(row)?;
         let entry = take(row)?;
-        if row.is_empty() {
+        let is_empty = row.is_empty();
+        if is_empty {
             self.busy.remove(rank);
+        }
+        if is_empty || !row.is_plain() || self.top == NO_ROW {
+            self.find_top();
         }
         Some((Position::of(rank, entry.ticket), entry.group?))
     }
 
     /// Takes the first odd group, if no row has a group before it.
-    #[inline]
+    #[inline(never)]
     fn pop_odd(&mut self) -> Option<(Position, G)> {
         let (&odd, _) = self.odd.first_key_value()?;
         let rank = self.busy.highest();
@@ -269,6 +233,11 @@ impl<G: ReadyItem> Ranked<G> {
     #[inline(never)]
     fn take_odd(&mut self, position: Position) -> Option<(Position, G)> {
         let (_, group) = self.odd.remove(&position)?;
+        if self.odd.is_empty() {
+            // Else it would keep its last node.
+            self.odd = BTreeMap::new();
+            self.find_top();
+        }
         Some((position, group))
     }
 
@@ -302,9 +271,7 @@ impl<G: ReadyItem> Ranked<G> {
             }
             None => {}
         }
-        // An emptied tree would keep its last node.
-        (self.odd, self.ages, self.oldest) = (BTreeMap::new(), None, None);
-        self.top = NO_ROW;
+        (self.ages, self.oldest, self.top) = (None, None, NO_ROW);
     }
 
     /// The group at this position has left. Returns whether it was the oldest.
@@ -314,7 +281,6 @@ impl<G: ReadyItem> Ranked<G> {
         if oldest {
             self.oldest = None;
         }
-        self.find_top();
         oldest
     }
 
@@ -325,12 +291,10 @@ impl<G: ReadyItem> Ranked<G> {
     /// How many groups are here. Counts no further than `most`.
     pub(super) fn count(&self, most: usize) -> usize {
         let mut sum = self.odd.len();
-        let mut rows = self.busy.iter().filter_map(|rank| self.find_row(rank));
-        while sum < most
-            && let Some(row) = rows.next()
-        {
-            sum += row.count();
-        }
+        self.busy.each(|rank| {
+            sum += self.find_row(rank).map_or(0, Row::count);
+            sum < most
+        });
         sum.min(most)
     }
 
@@ -361,12 +325,21 @@ impl<G: ReadyItem> Ranked<G> {
         while ages.peek().is_some_and(|age| !self.contains(age.0.1)) {
             ages.pop();
         }
-        let odd = ages.peek().map(|age| age.0);
+        let mut oldest = ages.peek().map(|age| age.0);
+        let mut ticket = oldest.map_or(u64::MAX, |(ticket, _)| ticket);
         self.ages = Some(ages);
-        let rows = self.busy.iter().filter_map(|rank| self.find_row(rank));
-        // A bumped group's number is at least its ticket, which is in `ages`.
-        let firsts = rows.filter_map(|row| Some((row.first()?.number(), row.first()?)));
-        firsts.chain(odd).min()
+        self.busy.each(|rank| {
+            let row = self.find_row(rank);
+            // A bumped group's number is at least its ticket, which is in `ages`.
+            if let Some(first) = row.and_then(|row| row.entries.front())
+                && first.ticket < ticket
+            {
+                ticket = first.ticket;
+                oldest = Some((ticket, Position::of(rank, ticket)));
+            }
+            true
+        });
+        oldest
     }
 
     fn list_ages(&self) -> BinaryHeap<Reverse<(u64, Position)>> {

@@ -166,7 +166,9 @@ impl Pair {
             assert!(ranked.rows.iter().all(is_row));
             assert!(!ranked.is_empty());
             if let Some(top) = ranked.rows.get(usize::from(ranked.top)) {
-                assert!(top.is_plain() && ranked.odd.is_empty());
+                assert!(top.is_plain() && ranked.odd.is_empty() && !top.is_empty());
+                let mut busy = ranked.rows.iter().filter(|row| !row.is_empty());
+                assert!(busy.all(|row| row.rank <= top.rank));
             }
         }
         if let Some(spare) = &line.spare {
