@@ -56,11 +56,8 @@ impl<T> Run<T> {
     /// Takes the first message, with its ticket.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {
-        let item = self.items.pop()??;
-        let ticket = self.last - self.items.len() as u64;
-        self.waiting -= 1;
-        self.close_gap();
-        Some((ticket, item))
+        let ticket = self.first();
+        Some((ticket, self.pop_if(|_| true, |item| item)?))
     }
 
     /// Takes the first message if it `goes`, as what `part` makes of it.

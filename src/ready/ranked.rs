@@ -33,7 +33,7 @@ pub(super) struct Ranked<G> {
     /// The tickets of groups, and their positions.
     pub(super) ages: Option<BinaryHeap<Reverse<(u64, Position)>>>,
     /// How many `ages` may become before those who have left are forgotten.
-    most_ages: usize,
+    pub(super) most_ages: usize,
     oldest: Option<(u64, Position)>,
 }
 
@@ -73,6 +73,7 @@ impl<G: ReadyItem> Ranked<G> {
         }
         let at = self.index(rank);
         self.busy.add(rank);
+        // As `find_top` would: an empty row is plain, and the present top stays if it is higher.
         if self.busy.highest() == Some(rank) && self.odd.is_empty() {
             self.top = at as u16;
         }
@@ -102,7 +103,7 @@ impl<G: ReadyItem> Ranked<G> {
     pub(super) fn take_over(&mut self, row: &mut Row<G>) {
         debug_assert!(self.is_empty() && !row.is_empty());
         self.oldest = row.first().map(|first| (first.number(), first));
-        std::mem::swap(self.row(row.rank), row);
+        std::mem::swap(self.start_row(row.rank), row);
         self.find_top();
     }
 
@@ -164,7 +165,7 @@ impl<G: ReadyItem> Ranked<G> {
         let Some(mut ages) = self.ages.take() else {
             return;
         };
-        if ages.len() > self.most_ages {
+        if ages.len() >= self.most_ages {
             ages.retain(|Reverse((_, of))| self.contains(*of));
             self.most_ages = 2 * ages.len() + SLACK;
         }
@@ -271,7 +272,8 @@ impl<G: ReadyItem> Ranked<G> {
             }
             None => {}
         }
-        (self.ages, self.oldest, self.top) = (None, None, NO_ROW);
+        (self.ages, self.most_ages) = (None, SLACK);
+        (self.oldest, self.top) = (None, NO_ROW);
     }
 
     /// The group at this position has left. Returns whether it was the oldest.
