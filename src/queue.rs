@@ -160,6 +160,7 @@ mod lane;
 #[cfg(all(test, loom))]
 mod model;
 mod named;
+mod named_waits;
 mod observers;
 mod peek;
 mod permit_cache;

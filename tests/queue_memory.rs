@@ -4,6 +4,9 @@
 #[path = "support/counting_heap/mod.rs"]
 mod counting_heap;
 
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
 use conversant::limit::Limit;
 use conversant::queue::{Conversation, Lane, Queue};
 
@@ -34,6 +37,31 @@ fn memory_is_given_back() {
     let left = live() - baseline;
     assert!(left <= LEFT_OVER, "after the burst: {left} bytes");
     drop(conversation);
+    waits_by_name_come_and_go(&queue, &lane);
+}
+
+/// One wait stays. Others come, of groups that the lane's cap keeps from a turn, and leave with
+/// their groups.
+fn waits_by_name_come_and_go(queue: &Queue<u64>, lane: &Lane<u64>) {
+    let mut cx = Context::from_waker(Waker::noop());
+    lane.set_cap(0).unwrap();
+    let mut before = None;
+    let stays = lane.conversation().unwrap();
+    let mut stays = queue.receive_from(stays.group_id());
+    assert!(Pin::new(&mut stays).poll(&mut cx).is_pending());
+    for _ in 0..1_000 {
+        let conversation = lane.conversation().unwrap();
+        conversation.send(1).unwrap();
+        let mut wait = queue.receive_from(conversation.group_id());
+        assert!(Pin::new(&mut wait).poll(&mut cx).is_pending());
+        drop(wait);
+        assert_eq!(queue.drain(conversation.group_id()), Ok(vec![1]));
+        drop(conversation);
+        before.get_or_insert(live());
+    }
+    // Their keys alone would take more.
+    let grown = live() - before.unwrap();
+    assert!(grown < 4 * 1024, "{grown} bytes");
 }
 
 /// All are alive at once; each is used for one message, and ended before or after it.

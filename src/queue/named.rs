@@ -4,12 +4,10 @@
 //! to leave puts it back.
 //!
 //! Invariants, under the policy lock:
-//! 1. A group has the flag `NAMED` exactly while it exists and `named` has an entry for it.
-//! 2. No entry of `named` is empty, and an emptied map frees its block.
-//! 3. The waking rule: at the end of each event, one named receive of each group whose turn
+//! 1. A group has the flag `NAMED` exactly while it exists and a receive waits for it in `named`.
+//! 2. The waking rule: at the end of each event, one named receive of each group whose turn
 //!    could begin is notified, and all receives of a group from which nothing more comes.
 
-use std::collections::BTreeMap;
 use std::task::{Context, Poll};
 
 use crate::error::Stale;
@@ -22,6 +20,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Session, Ticket, Wait, WakeBatch, look_twice, sealed};
 
 use super::id::GroupId;
+use super::named_waits::Found;
 use super::refuse::{NoMore, NoTurn, Why};
 use super::shared::Shared;
 use super::state::State;
@@ -39,8 +38,10 @@ impl<T> Queue<T> {
     ///
     /// Cancel safe: the next waiter for this group is woken, or else the group is in line
     /// again. A receive that is woken and never polled keeps its own group, and nothing else.
-    /// Cost: while such receives wait, each event of the queue looks at each group that is
-    /// waited for.
+    ///
+    /// Cost: O(log n) for `n` groups that are waited for. Other groups' events do not look at
+    /// them; each event looks once at each lane and tier that keeps such groups from a turn by
+    /// its cap or its order, and then wakes all groups that it admits.
     ///
     /// # Errors
     ///
@@ -91,19 +92,39 @@ impl<T> State<T> {
     /// Notifies named receives by the waking rule; false if the batch is full and more are due.
     #[cold]
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
-        let mut named = std::mem::take(&mut self.named);
-        let done = named.iter_mut().all(|(&key, waiters)| {
-            let due = self.groups.get(key).and_then(|group| {
-                let mailbox = group.lock();
-                match self.no_more_of(&group, &mailbox) {
-                    Some(_) => None,
-                    None => Some(usize::from(self.why(&group, &mailbox) == Why::InLine)),
-                }
-            });
-            waiters.notify_up_to(due.unwrap_or(usize::MAX), wakes)
+        let stage = (self.closed, self.no_more().is_some());
+        let lanes = &self.lanes;
+        self.named.mark_due(stage, |(lane, tier)| {
+            // A lane that has gone has no groups any more.
+            let lane = lanes.get(lanes.key(lane));
+            lane.is_none_or(|lane| lane.may_start(tier) && lane.has_room())
         });
-        self.named = named;
-        done
+        while let Some(group) = self.named.next_marked() {
+            let found = self.look_at(group);
+            if !self.named.found(group, found, wakes) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What a receive by name would find.
+    fn look_at(&mut self, group: GroupKey) -> Found {
+        let Some(group) = self.groups.get(group) else {
+            return Found::End;
+        };
+        let mailbox = group.lock();
+        if self.no_more_of(&group, &mailbox).is_some() {
+            return Found::End;
+        }
+        match self.why(&group, &mailbox) {
+            Why::InLine => Found::Turn,
+            Why::Tier | Why::Cap => {
+                let tier = mailbox.counted().unwrap_or(0);
+                Found::NotAdmitted((mailbox.lane.index(), tier))
+            }
+            _ => Found::Nothing,
+        }
     }
 
     /// If nothing more comes from a locked group of a closed queue: why.
@@ -201,17 +222,11 @@ pub struct ReceiveFrom<'q, T> {
 impl<T> ReceiveFrom<'_, T> {
     /// Stops waiting.
     fn leave(&mut self, state: &mut Session<'_, State<T>>, key: GroupKey) {
-        if let Some(waiters) = state.named.get_mut(&key) {
-            let waker = waiters.withdraw(&mut self.ticket);
-            if waiters.is_empty() {
-                state.named.remove(&key);
-                self.shared.keep_back(state, key, 0);
-            }
-            if state.named.is_empty() {
-                state.named = BTreeMap::new();
-            }
-            state.discard_waker(waker);
+        let (waker, is_last) = state.named.withdraw(key, &mut self.ticket);
+        if is_last {
+            self.shared.keep_back(state, key, 0);
         }
+        state.discard_waker(waker);
     }
 }
 
@@ -236,8 +251,8 @@ impl<'q, T> Op for ReceiveFrom<'q, T> {
                         if self.ticket.is_none() {
                             shared.keep_back(state, key, NAMED);
                         }
-                        let waiters = state.named.entry(key).or_default();
-                        let waits = waiters.enqueue((), &mut self.ticket, current, cloned);
+                        let ticket = &mut self.ticket;
+                        let waits = state.named.enqueue(key, ticket, current, cloned);
                         return waits.then_some(Poll::Pending);
                     }
                 };

@@ -136,8 +136,8 @@ impl<T> Queue<T> {
     /// [`outstanding`](Counts::outstanding).
     ///
     /// Cost: O(1) under the queue's lock, and a step for each lane with eligible work, for each
-    /// level of its ready groups, for each group that is waited for by name, and for each send
-    /// that was granted room and has not been polled since.
+    /// level of its ready groups, and for each send that was granted room and has not been polled
+    /// since.
     ///
     /// ```
     /// # use conversant::limit::Limit;
@@ -284,7 +284,7 @@ pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
         backing_off: state.suspended.groups.len() - poisoned,
         outstanding: shared.capacity.outstanding(),
         receives: state.receives.counts(),
-        named: WaitCounts::sum(state.named.values()),
+        named: state.named.counts(),
         sends: sends.map_or_else(WaitCounts::default, |sends| sends.acquires),
         asked: sends.map_or(0, |sends| sends.asked),
     }

@@ -23,6 +23,7 @@ use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
+use super::named_waits::NamedWaits;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
 use super::suspended::Suspended;
@@ -45,8 +46,8 @@ pub(super) struct State<T> {
     pub(super) groups: Groups<T>,
     /// Receives that wait for a turn of any group.
     pub(super) receives: Waiters<()>,
-    /// Receives that wait for a group by name; no entry is empty.
-    pub(super) named: BTreeMap<GroupKey, Waiters<()>>,
+    /// Receives that wait for a group by name.
+    pub(super) named: NamedWaits,
     pub(super) suspended: Suspended,
     /// Waits for a poisoned group.
     pub(super) watchers: Waiters<()>,
@@ -97,7 +98,7 @@ impl<T> State<T> {
             lanes: Lanes::new(bypass),
             groups: Groups::new(),
             receives: Waiters::new(),
-            named: BTreeMap::new(),
+            named: NamedWaits::default(),
             suspended: Suspended::default(),
             watchers: Waiters::new(),
             observers: BTreeMap::new(),
@@ -257,6 +258,9 @@ impl<T> State<T> {
         age: Age,
     ) {
         let lane = mailbox.lane.index();
+        if mailbox.flags & NAMED != 0 {
+            self.named.mark(group.key());
+        }
         if mailbox.flags & BOUNDED != 0 {
             self.freed.extend(mailbox.count_waiting(group.waiting()));
         }

@@ -43,6 +43,8 @@ mod messages;
 #[cfg(not(sanitized))]
 mod named;
 #[cfg(not(sanitized))]
+mod named_random;
+#[cfg(not(sanitized))]
 mod peek;
 #[cfg(not(sanitized))]
 mod poison;

@@ -120,6 +120,21 @@ fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
 }
 
 #[test]
+fn more_than_a_batch_of_waits_end_together() {
+    let (queue, lane) = plain::<&str>();
+    let one = lane.conversation().unwrap();
+    let (wakes, waker) = WakeCounter::new();
+    let mut waits: Vec<_> = (0..100)
+        .map(|_| queue.receive_from(one.group_id()))
+        .collect();
+    for wait in &mut waits {
+        assert!(poll(wait, &waker).is_pending());
+    }
+    queue.close();
+    assert_eq!(wakes.count(), 100);
+}
+
+#[test]
 fn a_thread_waits_for_its_group() {
     let (queue, lane) = plain();
     let one = lane.conversation().unwrap();
