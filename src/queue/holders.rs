@@ -62,8 +62,8 @@ struct Latest {
     thread: Cell<u64>,
     queue: Cell<u64>,
     count: Cell<u64>,
-    /// How often another queue became the latest since the last sweep.
-    unswept: Cell<usize>,
+    /// How many more times another queue becomes the latest before the next sweep.
+    until_sweep: Cell<usize>,
 }
 
 per_thread! {
@@ -71,7 +71,7 @@ per_thread! {
         thread: Cell::new(NOBODY),
         queue: Cell::new(u64::MAX),
         count: Cell::new(0),
-        unswept: Cell::new(0),
+        until_sweep: Cell::new(FEW),
     } };
     static RECEIVED: RefCell<BTreeMap<u64, Received>> = const { RefCell::new(BTreeMap::new()) };
 }
@@ -180,11 +180,13 @@ impl Latest {
         let picked_up = RECEIVED.try_with(|received| {
             let mut received = received.borrow_mut();
             self.put_down(&mut received);
-            self.unswept.set(self.unswept.get() + 1);
-            // So each step of a sweep is paid for.
-            if self.unswept.get() > received.len().max(FEW) {
-                received.retain(|_, one| one.is_live());
-                self.unswept.set(0);
+            match self.until_sweep.get() {
+                0 => {
+                    received.retain(|_, one| one.is_live());
+                    // So each step of the next sweep is paid for.
+                    self.until_sweep.set(received.len().max(FEW));
+                }
+                more => self.until_sweep.set(more - 1),
             }
             self.thread.set(thread_number().saturating_add(1));
             self.queue.set(of.queue);

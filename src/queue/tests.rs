@@ -99,6 +99,26 @@ fn one_thread_holds_something_of_each_of_many_queues() {
     assert!(!queues.iter().any(Holders::is_own));
 }
 
+/// A thread keeps little of queues that are gone, also while it holds something of others.
+#[test]
+fn queues_that_are_gone_are_forgotten() {
+    for stay in [0, 1, 20] {
+        let stay: Vec<_> = (0..stay).map(|_| Holders::new()).collect();
+        let mut live: Vec<_> = stay.iter().map(Holders::hold).collect();
+        let before = held_by_this_thread();
+        for _ in 0..1_000 {
+            let brief = Holders::new();
+            brief.hold().let_go(&brief);
+        }
+        let more = held_by_this_thread() - before;
+        assert!(more < 4 * 1_024, "{} stay: {more} bytes more", stay.len());
+        assert!(stay.iter().all(Holders::is_own));
+        live.iter_mut()
+            .zip(&stay)
+            .for_each(|(one, of)| one.let_go(of));
+    }
+}
+
 /// While no thread receives, senders take the list in.
 #[test]
 fn a_long_list_is_taken_in() {
