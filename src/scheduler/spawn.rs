@@ -129,7 +129,12 @@ where
         // the last handle of its scheduler.
         let waker = runner.waker();
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(gave) => Ok(gave.into_result()),
+            Poll::Ready(gave) => {
+                let result = gave.into_result();
+                // Before the return: if its drop panics, what is returned then would leak.
+                drop(future);
+                Ok(result)
+            }
             Poll::Pending => Err(Self::Begun(future, *runner.start())),
         }
     }

@@ -1,11 +1,15 @@
 //! What a task's function holds is dropped under no lock, however it ends: a
 //! drop that calls back into the scheduler neither hangs nor is lost.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Poll};
 
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, WorkersStatus,
+    Builder, Caller, CallerOptions, How, OnFailure, Place, Reason, Scheduler, Verdict,
+    WorkersStatus,
 };
 
 use crate::threads::stage::{Held, Job, end, finishes, gives, one_caller, until};
@@ -201,6 +205,45 @@ fn of_what_a_task_gave_whose_handle_goes_later() {
         drop(task);
         drops.recv().unwrap();
         stage.end();
+    });
+}
+
+/// A future that is ready at once with what it holds. Its drop panics.
+struct Fragile(Option<Tells>);
+
+impl Future for Fragile {
+    type Output = Result<Tells, ()>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(self.0.take().ok_or(()))
+    }
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        panic!("scripted");
+    }
+}
+
+/// Says that it is dropped.
+struct Tells(Sender<()>);
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        self.0.send(()).ok();
+    }
+}
+
+#[test]
+fn of_what_a_future_gave_whose_drop_panics() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let (dropped, drops) = channel();
+        let mut task = caller.spawn(Fragile(Some(Tells(dropped)))).unwrap();
+        let outcome = task.outcome().wait().unwrap();
+        assert!(matches!(outcome.verdict, Verdict::Panicked(_)));
+        drops.try_recv().expect("the result is dropped");
+        end(&scheduler);
     });
 }
 
