@@ -52,7 +52,8 @@ impl<K, J> JobQueue<K, J> {
     }
 
     /// Tells the queue the time: how long ago the origin of your choice was. Jobs that are due may
-    /// run, and jobs whose lease has run out fail. A time before the last one changes nothing.
+    /// run, and jobs whose lease has run out fail. A time before the last one counts as the last
+    /// one.
     ///
     /// Returns when there will be something to do next. A [`Ticker`](crate::ticker::Ticker) makes
     /// these calls by itself.

@@ -194,3 +194,15 @@ fn a_job_is_cloned_only_if_it_is_shown_elsewhere() {
     assert_eq!(late.complete(), Err(Expired));
     assert_eq!(again.complete().unwrap().job, Counted(0));
 }
+
+#[test]
+fn a_lease_that_ended_before_now_ends_at_an_earlier_time_too() {
+    let queue = Queue::new();
+    queue.push(1, "job", Place::new()).unwrap();
+    queue.advance(at(5));
+    let mut claim = queue.try_claim_one().unwrap();
+    claim.extend(at(4)).unwrap();
+    assert!(claim.holds(), "nobody told the time since");
+    assert_eq!(queue.advance(at(3)), None);
+    assert_eq!((claim.holds(), queue.now()), (false, at(5)));
+}
