@@ -71,7 +71,8 @@ pub struct WaiterView {
     pub holds: Option<Mode>,
     /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. If these are
     /// more than eight, eight are listed: some holders, then the first in the queue. If there are
-    /// none, it was notified: see [`LockTable::with_bypass`](super::LockTable::with_bypass).
+    /// none, it was notified, or the head of the queue was and has not looked yet: see
+    /// [`LockTable::with_bypass`](super::LockTable::with_bypass).
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
     /// How many grants and requests are in its way.
     pub blockers: usize,

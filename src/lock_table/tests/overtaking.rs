@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use super::super::{LockError, LockTable};
 use super::{Bypass, Path, Polled, free, owners, path, take};
-use crate::modes::Mode::{Is, Ix, S, X};
+use crate::modes::Mode::{Is, Ix, S, Six, X};
 
 fn lax(most: u32) -> LockTable<Path> {
     LockTable::new().with_bypass(Bypass::AtMost(most))
@@ -204,4 +204,22 @@ fn only_a_grant_of_the_first_restarts_the_count() {
     assert!(!free(&locks, &r, S));
     drop(a);
     first.granted();
+}
+
+/// Nothing is in its way, and yet it waits until the head of the queue has looked.
+#[test]
+fn one_behind_the_notified_has_no_blockers() {
+    let locks = lax(2);
+    let r = path([1]);
+    let [mut a, mut b, mut c] = owners(&locks);
+    take(&mut a, &r, X);
+    let head = Polled::waits(b.lock(&r, Six));
+    let behind = Polled::waits(c.lock(&r, Is));
+    drop(a);
+    assert_eq!(counts(&locks), (1, 1));
+    let blockers = |at: usize| locks.snapshot().resources[0].waiters[at].blockers;
+    assert_eq!((blockers(0), blockers(1)), (0, 0));
+    assert_eq!(behind.woken(), 0);
+    head.granted();
+    behind.granted();
 }
