@@ -6,7 +6,10 @@ mod count;
 mod finishes;
 #[path = "../support/histories/mod.rs"]
 mod histories;
+#[path = "../support/random.rs"]
+mod random;
 
+mod against_model;
 mod agents_cli;
 mod dead;
 mod figures;

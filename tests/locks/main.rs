@@ -1,7 +1,11 @@
 //! Semaphore, turnstile, intent lock and lock table.
 
+#[path = "../support/count.rs"]
+mod count;
 #[path = "../support/histories/mod.rs"]
 mod histories;
+#[path = "../support/random.rs"]
+mod random;
 
 mod clones_of_wakers;
 mod intent_crowd;
@@ -18,6 +22,7 @@ mod semaphore_semantics;
 mod semaphore_threads;
 mod table_crowd;
 mod table_linearizable;
+mod table_model;
 mod table_storm;
 mod table_tiers;
 mod turnstile_service;
