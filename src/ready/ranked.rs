@@ -11,6 +11,7 @@
 //! 3. `oldest` is the oldest group, unless that must be searched for.
 //! 4. `ages`, once it exists, has every group that is bumped or odd, and maybe some groups that
 //!    have left.
+//! 5. `room` is the capacity of all rows without a group: at most the slack of one row.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -35,6 +36,7 @@ pub(super) struct Ranked<G> {
     /// How many `ages` may become before those who have left are forgotten.
     pub(super) most_ages: usize,
     oldest: Option<(u64, Position)>,
+    pub(super) room: usize,
 }
 
 impl<G> Default for Ranked<G> {
@@ -49,6 +51,7 @@ impl<G> Default for Ranked<G> {
             ages: None,
             most_ages: SLACK,
             oldest: None,
+            room: 0,
         }
     }
 }
@@ -73,11 +76,23 @@ impl<G: ReadyItem> Ranked<G> {
         }
         let at = self.index(rank);
         self.busy.add(rank);
+        self.room -= self.rows[at].entries.capacity();
         // As `find_top` would: an empty row is plain, and the present top stays if it is higher.
         if self.busy.highest() == Some(rank) && self.odd.is_empty() {
             self.top = at as u16;
         }
         &mut self.rows[at]
+    }
+
+    /// The row of a rank has no group any more. Frees its memory if all such rows have too much.
+    #[inline(never)]
+    fn end_row(&mut self, rank: u16) {
+        self.busy.remove(rank);
+        let at = self.index(rank);
+        if self.room + self.rows[at].entries.capacity() > Row::<G>::SLACK {
+            self.rows[at] = Row::new(rank);
+        }
+        self.room += self.rows[at].entries.capacity();
     }
 
     /// Restores invariant 2.
@@ -209,11 +224,11 @@ impl<G: ReadyItem> Ranked<G> {
         let row = self.index(rank);
         let row = self.rows.get_mut(row)?;
         let entry = take(row)?;
-        let is_empty = row.is_empty();
+        let (is_empty, is_plain) = (row.is_empty(), row.is_plain());
         if is_empty {
-            self.busy.remove(rank);
+            self.end_row(rank);
         }
-        if is_empty || !row.is_plain() || self.top == NO_ROW {
+        if is_empty || !is_plain || self.top == NO_ROW {
             self.find_top();
         }
         Some((Position::of(rank, entry.ticket), entry.group?))
@@ -268,7 +283,7 @@ impl<G: ReadyItem> Ranked<G> {
                 std::mem::swap(&mut self.rows[at], row);
                 // It is empty now. Its rank is restored.
                 self.rows[at].rank = rank;
-                self.busy.remove(rank);
+                self.end_row(rank);
             }
             None => {}
         }

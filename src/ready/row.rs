@@ -22,7 +22,7 @@ pub(super) struct Row<G> {
 
 impl<G: ReadyItem> Row<G> {
     /// As much memory, for any type of group.
-    const SLACK: usize = SLACK * size_of::<Entry<u64>>() / size_of::<Entry<G>>();
+    pub(super) const SLACK: usize = SLACK * size_of::<Entry<u64>>() / size_of::<Entry<G>>();
 
     pub(super) fn new(rank: u16) -> Self {
         Self {

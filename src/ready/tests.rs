@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::ranked::NO_ROW;
-use super::{FEW_GAPS, Position, ReadyItem, ReadyQueue, Row, SLACK};
+use super::{Age, FEW_GAPS, Position, ReadyItem, ReadyQueue, Row, SLACK};
 
 /// A group, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,11 @@ impl Pair {
             entries.iter().is_sorted_by_key(|e| e.ticket)
         };
         assert!(is_row(&line.row) && (line.row.is_empty() || line.is_plain()));
+        for ranked in line.ranked.iter().chain(&line.spare) {
+            let empty = ranked.rows.iter().filter(|row| row.is_empty());
+            let room: usize = empty.map(|row| row.entries.capacity()).sum();
+            assert!(room == ranked.room && room <= 2 * SLACK);
+        }
         if let Some(ranked) = &line.ranked {
             assert!(ranked.rows.iter().all(is_row));
             assert!(!ranked.is_empty());
@@ -292,6 +297,21 @@ fn a_burst_gives_its_memory_back() {
             .iter()
             .all(|row| row.entries.capacity() <= SLACK)
     );
+}
+
+/// All rows together keep as much as one.
+#[test]
+fn a_burst_of_many_ranks_gives_its_memory_back() {
+    let mut line = ReadyQueue::default();
+    for ticket in 0..50_000 {
+        let level = (ticket % 256) as u8;
+        let bump = (ticket % 2 == 0).then_some((level, ticket));
+        line.join(Age::New, ticket, level, bump, ticket);
+    }
+    while line.pop(false).is_some() {}
+    let ranked = line.spare.unwrap();
+    let room = ranked.rows.iter().map(|row| row.entries.capacity());
+    assert!(ranked.rows.len() == 256 && room.sum::<usize>() <= SLACK);
 }
 
 /// As many bytes are kept for wide members as for narrow ones.
