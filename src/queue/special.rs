@@ -328,8 +328,9 @@ pub(super) fn end_detached<T>(
     let failed = failed.map(|(taken, how)| (shared.failed(taken), how));
     let message = failed.as_ref().map(|(taken, _)| taken.head());
     let suspended = shared.with_group(group, |state, mailbox| {
-        // `change_group` has taken it out of line.
-        let ready = mailbox.phase == Phase::Idle && group.waiting() > 0;
+        // `change_group` has taken it out of line, or before that a receive by name.
+        let in_line = matches!(mailbox.phase, Phase::Idle | Phase::Blocked);
+        let ready = in_line && group.waiting() > 0 && mailbox.may_take();
         mailbox.change_room(|rare| rare.detached -= 1);
         let lane = mailbox.lane.index();
         if mailbox.flags & CAPPED != 0 {

@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
+use conversant::limit::DEFAULT_LEVEL;
 use conversant::queue::{NoMore, NoTurn, Turn};
 use conversant::wait::WaitCounts;
 
@@ -94,6 +95,25 @@ fn the_last_that_gives_up_gives_the_group_back_to_the_line() {
     drop(named);
     assert_eq!(wakes.count(), 1);
     assert!(poll(&mut any, &waker).is_ready());
+}
+
+/// The group waits for a unit of its lane's cap; so it is ready, and the oldest.
+#[test]
+fn a_delivery_that_ends_during_the_wait_leaves_the_group_its_age() {
+    let (queue, _) = plain();
+    let lane = queue.lane(1, 1).unwrap();
+    let pair = lane.group(2, DEFAULT_LEVEL).unwrap();
+    let (old, young) = (pair.conversation().unwrap(), lane.conversation().unwrap());
+    old.send_all(["1", "2"]).unwrap();
+    let one = take(&queue).unwrap();
+    young.send("3").unwrap();
+    let (wakes, waker) = WakeCounter::new();
+    let mut wait = queue.receive_from(old.group_id());
+    assert!(poll(&mut wait, &waker).is_pending());
+    one.complete();
+    assert_eq!(wakes.count(), 1);
+    drop(wait);
+    assert_eq!(serve(&queue), ["2", "3"]);
 }
 
 #[test]
