@@ -54,6 +54,18 @@ fn the_end_of_a_back_off_wakes_a_receive() {
     assert!(queue_support::poll(&mut wait, &waker).is_ready());
 }
 
+/// It is as old as the turn that failed.
+#[test]
+fn a_group_keeps_its_age_in_a_back_off() {
+    let (queue, lane) = failing();
+    let (old, young) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    old.send("old").unwrap();
+    take(&queue).unwrap().give_back();
+    young.send("young").unwrap();
+    queue.advance(SECOND);
+    assert_eq!(queue_support::serve(&queue), ["old", "young"]);
+}
+
 /// Borrowed and detached; the last attempt is the last all the same.
 #[test]
 fn a_delivery_names_its_own_pause() {
