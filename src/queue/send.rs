@@ -37,8 +37,9 @@ impl<T> Conversation<T> {
 
     /// Sends a message in a tier: it is received when all messages that had arrived in lower
     /// tiers of the same lane are done. Endless arrivals in a lower tier block it for ever. A turn
-    /// that lives when the lane's first message in another tier than 0 is sent counts as a message
-    /// of tier 0 until it ends.
+    /// that holds a unit when the lane's first message in another tier than 0 is sent counts as a
+    /// message of tier 0, until it goes on to its next message, detaches or gives back the one that
+    /// it has, or ends.
     ///
     /// The first send in a tier other than 0 costs O(groups of the queue); from
     /// then on each step of that lane takes the policy lock.
@@ -46,8 +47,8 @@ impl<T> Conversation<T> {
     /// # Errors
     ///
     /// Like [`send`](Self::send); and if the group's last message was sent in a higher tier,
-    /// while anything of the group is outstanding or a turn of it lives, even in a lower one: this
-    /// one could wait for ever.
+    /// while anything of the group is outstanding or a turn of it holds a unit, even in a lower one:
+    /// this one could wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
         self.pin.queue().send_one(to, message, ())
