@@ -22,7 +22,7 @@ use crate::error::OutOfRange;
 pub enum Event<M> {
     /// The peer sent this.
     Message(M),
-    /// Nothing follows: the peer has ended.
+    /// The peer has ended. Nothing follows from it; the endpoint's own timer may.
     End,
     /// The peer has ended with an error. Messages that it sent before, and that were not received
     /// yet, can be received after this.

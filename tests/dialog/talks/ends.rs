@@ -110,6 +110,20 @@ fn what_is_in_flight_when_its_side_ends_can_be_completed_and_does_not_come_back(
 }
 
 #[test]
+fn a_timer_may_follow_the_end() {
+    let world = World::new();
+    let (near, far) = world.pair();
+    far.set_timer(Duration::from_secs(1)).unwrap();
+    near.end().unwrap();
+    let end = take(&world.far).unwrap().complete();
+    assert_eq!(end.event, End);
+    assert_eq!(world.dialogs.advance(Duration::from_secs(1)), None);
+    assert_eq!(events(&world.far), [Timer]);
+    drop((end, far));
+    assert!(world.is_clean());
+}
+
+#[test]
 fn what_a_turn_has_not_delivered_when_its_side_ends_does_not_come_back() {
     let world = World::new();
     let related = world.far_lane.group(Limit::SERIAL, 100).unwrap();
