@@ -61,8 +61,9 @@ impl Caller {
     ///
     /// # Panics
     ///
-    /// At its end, if a task without a handle has panicked (with a handle, the outcome tells), or
-    /// if tasks were cancelled because the scope was [`Stalled`].
+    /// At its end, if a task of [`exec_detached`](Scope::exec_detached) has panicked, or if tasks
+    /// were cancelled because the scope was [`Stalled`]. The panic of any other task is told by
+    /// its outcome alone, even if the handle was dropped.
     pub fn scope<'env, T>(
         &'env self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,

@@ -209,6 +209,8 @@ fn a_panic_is_reported_by_the_outcome_or_else_by_the_scope() {
         task.outcome().wait().unwrap().verdict
     });
     assert_eq!(verdict.ending().to_string(), "panicked");
+    // Nobody is told of it.
+    caller.scope(|s| s.exec(fails).unwrap().detach());
     let after = AtomicU32::new(0);
     let panicked = panic_of(|| {
         caller.scope(|s| {
