@@ -71,7 +71,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Where the requests share a resource or an ancestor, their modes are joined. Resources are
     /// locked by depth and hash. So owners that hold nothing else and lock only by this call do not
     /// deadlock, unless two resources of one depth have the same hash; that deadlock is detected
-    /// like any other. A request for no resources is granted at once.
+    /// like any other. A request for no resources is granted at once, unless the table is
+    /// closed.
     ///
     /// # Errors, cancel safety
     ///

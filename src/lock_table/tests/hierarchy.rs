@@ -1,6 +1,6 @@
 //! Ancestors: intents, covered children, and what may not be uncovered.
 
-use super::super::{LockTable, ReleaseError};
+use super::super::{LockError, LockTable, ReleaseError};
 use super::{Polled, free, owners, path, take};
 use crate::modes::Mode::{self, Is, Ix, S, Six, U, X};
 
@@ -243,6 +243,8 @@ fn many_of_one_table() {
     waits.granted();
     assert_eq!(b.held(&two), Some(S));
     b.lock_many([]).wait().unwrap();
+    locks.close();
+    assert_eq!(b.lock_many([]).wait(), Err(LockError::Closed));
     drop(b);
     assert!(locks.is_empty());
 }
