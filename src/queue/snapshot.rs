@@ -20,7 +20,7 @@ use super::{GroupRef, Queue};
 pub struct Counts {
     /// Groups that have not ended.
     pub groups: usize,
-    /// Turns that could begin now.
+    /// Turns that could begin now, except of groups for which a receive waits by name.
     pub eligible: u64,
     /// Turns that were claimed so far.
     pub turns: u64,

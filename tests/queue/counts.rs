@@ -101,7 +101,10 @@ fn sleepers_are_counted_where_they_sleep() {
         (counts.sends.waiting, counts.sends.notified, counts.asked),
         (2, 0, 2)
     );
+    // The turn of a group that is waited for by name is counted there alone.
+    assert_eq!(counts.eligible, 0);
     drop(by_name);
+    assert_eq!(queue.counts().eligible, 1);
     assert_eq!(take(&queue).unwrap().complete(), 1);
     let counts = queue.counts();
     // The room that became free was given to the first.
