@@ -208,7 +208,7 @@ impl<K, T, S> Keyed<K, T, S> {
         self.shards.maps.iter().map(busy).sum()
     }
 
-    /// Whether no message of any key waits or is in flight, and no turn of them lives.
+    /// Whether [`len`](Self::len) is 0. Like it, this forgets idle groups and costs O(keys).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
