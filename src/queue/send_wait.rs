@@ -100,8 +100,9 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// Like [`send_wait`](Self::send_wait), with all the messages; and at once if there are
-    /// more of them than the queue's capacity.
+    /// Like [`send_wait`](Self::send_wait), with all the messages; and
+    /// [`AboveCapacity`](super::SendReason::AboveCapacity), at once or meanwhile, if they exceed
+    /// a capacity of the queue, the lane or the group that is not 0.
     pub fn send_all_wait(
         &self,
         messages: impl IntoIterator<Item = T>,
