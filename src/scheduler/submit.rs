@@ -49,8 +49,9 @@ impl Caller {
         self.submit_one(place, Function(f), None)
     }
 
-    /// Submits a task without a handle, at half of the cost of [detaching](Task::detach) one: its
-    /// memory is reused for tasks of its type (some hundred small blocks are kept).
+    /// Submits a task without a handle, at half of the cost of [detaching](Task::detach) one: the
+    /// memory of tasks that have ended is reused for tasks of the same type. Some hundred small
+    /// blocks are kept; a task that finds none costs nearly as much as one with a handle.
     ///
     /// While all workers are busy and there is no log, it reads no clock; a status then shows, as
     /// the time of its submission, when a worker last looked. If a worker must be started or
