@@ -70,8 +70,8 @@ pub struct WaiterView {
     /// The mode that it holds already.
     pub holds: Option<Mode>,
     /// Why: the owners in its way, in which mode, and whether they hold or wait ahead. If these are
-    /// more than eight, eight are listed: some holders, then the first in the queue. If there are
-    /// none, it was notified, or the head of the queue was and has not looked yet: see
+    /// more than eight, eight are listed: holders before requests, and of the requests the first.
+    /// If there are none, it was notified, or the head of the queue was and has not looked yet: see
     /// [`LockTable::with_bypass`](super::LockTable::with_bypass).
     pub blocked_by: Vec<(OwnerId, Mode, Cause)>,
     /// How many grants and requests are in its way.

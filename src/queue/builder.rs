@@ -81,7 +81,7 @@ impl<T> Builder<T> {
         self
     }
 
-    /// Calls `told` when a delivery is dropped outside of a panic, neither completed nor
+    /// Calls `callback` when a delivery is dropped outside of a panic, neither completed nor
     /// explicitly given back; usually a `complete` was forgotten. Use it to log this, or to
     /// panic in a test. The message has gone back; [`Counts::dropped`](super::Counts::dropped)
     /// counts the same drops, also without a callback.

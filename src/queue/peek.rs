@@ -56,7 +56,7 @@ impl<T> Queue<T> {
     /// let conversation = queue.lane(1, Limit::Unlimited)?.conversation()?;
     /// conversation.send_all(["first", "second"])?;
     /// let first = queue.try_peek(conversation.group_id())?;
-    /// assert_eq!(*first, "first");
+    /// assert_eq!((*first, first.number()), ("first", 1));
     /// assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
     /// drop(first);
     /// let mut turn = queue.try_receive()?;
@@ -104,8 +104,8 @@ impl<T> Peek<T> {
         self.shared.id(self.group.key())
     }
 
-    /// The message's number in order among the messages sent into the group; for an error of a
-    /// dialog, among the errors.
+    /// The message's number, from 1, in order among the messages sent into the group; for an error
+    /// of a dialog, among the errors.
     #[must_use]
     pub fn number(&self) -> u64 {
         ordinal(self.taken().place())

@@ -136,8 +136,8 @@ impl<'q, T> Turn<'q, T> {
     }
 
     /// Up to `n` messages, lent as one batch, to be completed all or up to some number; the
-    /// rest is delivered again. `None` where [`next`](Self::next) gives `None`. Each message
-    /// counts in the quantum.
+    /// rest is delivered again. `None` where [`next`](Self::next) gives `None`, and for an `n` of
+    /// 0. Each message counts in the quantum.
     ///
     /// A batch ends before a message that has failed, and before a gap where messages were taken
     /// out. In a lane that has used a tier other than 0 each batch is one message.
