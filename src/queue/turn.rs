@@ -151,8 +151,8 @@ impl<'q, T> Turn<'q, T> {
         Some(Batch::take(&self.shared, live, most))
     }
 
-    /// The same turn with its own handle of the queue: it may be stored, and may outlive the
-    /// queue's handles.
+    /// The same turn, which borrows nothing: it may be stored, and may outlive the queue's handles.
+    /// It does not keep the queue: when the last handle is dropped, what waits in the group is too.
     pub fn into_owned(mut self) -> Turn<'static, T> {
         let live = &mut self.live;
         Turn {

@@ -240,6 +240,17 @@ fn an_owned_turn_is_the_same_turn() {
 }
 
 #[test]
+fn an_owned_turn_outlives_the_queue_and_does_not_keep_it() {
+    let (queue, lane) = with_lane(Limit::Unlimited);
+    let stays = group(&lane, ONE, &[1, 2]);
+    let mut turn = queue.try_receive().unwrap().into_owned();
+    drop(queue);
+    assert_eq!(done(&mut turn), Some(1));
+    assert_eq!(done(&mut turn), None);
+    assert!(stays.1.send(3).is_err());
+}
+
+#[test]
 fn a_turn_in_a_capped_lane_gives_its_unit_back() {
     let (queue, lane) = with_lane(ONE);
     let _stays = [&[1, 2][..], &[3]].map(|messages| group(&lane, ONE, messages));
