@@ -95,7 +95,7 @@ pub trait Timed: sealed::Sealed {
     /// Tells the time, since an origin of the caller's choice, and does what is due.
     ///
     /// Returns the next date, if there is one, from the same origin. A time before the last one
-    /// changes nothing.
+    /// counts as the last one.
     fn advance(&self, now: Duration) -> Option<Duration>;
 
     /// Calls `f` with the next date, while the lock of the timers is held.

@@ -28,8 +28,8 @@ pub struct Counts {
     /// panic. Their messages are delivered again, except in a poisoned group.
     pub failed: u64,
     /// How many of them were dropped outside of a panic, neither completed nor explicitly given
-    /// back: usually a `complete` was forgotten. A batch counts once. A drop does not
-    /// count if it panics, with a message that nobody will receive.
+    /// back: usually a `complete` was forgotten. A batch counts once. If nobody will
+    /// receive the message, and its drop panics, that does not count.
     pub dropped: u64,
     /// Groups that are [poisoned](Queue::poisoned).
     pub poisoned: usize,

@@ -90,8 +90,8 @@ impl<'a> Place<'a> {
     /// [`Ticker`](crate::ticker::Ticker), or calls of
     /// [`Scheduler::advance`](super::Scheduler::advance), of which there must have been one.
     /// Otherwise the task is refused with [`Reason::NoTicker`](super::Reason::NoTicker). If the
-    /// ticker ends first, the task waits for another one, or for the next submission or end of a
-    /// task after its date. A scheduler that is shut down or dropped before that, while nothing
+    /// ticker ends first, the task starts with the next ticker, or at the next submission or end of
+    /// a task after its date. A scheduler that is shut down or dropped before that, while nothing
     /// keeps the time, cancels the task; a dropped scheduler does not wait for calls of `advance`.
     ///
     /// ```
