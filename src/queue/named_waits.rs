@@ -6,7 +6,7 @@
 //!
 //! Invariants, under the policy lock:
 //! 1. `waits` has an entry for each group with a waiter. An entry leaves with its last waiter, and
-//!    the last entry frees everything.
+//!    the last entry frees what many have left.
 //! 2. A group in `by_lane` is in one set there, at its entry's `place`. No set is empty.
 //! 3. `counts` is the sum over all entries.
 
@@ -15,6 +15,9 @@ use std::task::Waker;
 
 use crate::group::GroupKey;
 use crate::wait::{Ticket, WaitCounts, Waiters, WakeBatch};
+
+/// So many marks are kept room for.
+const FEW: usize = 8;
 
 /// A lane, and a tier of it.
 pub(super) type Place = (u32, u32);
@@ -61,7 +64,9 @@ impl NamedWaits {
 
     /// The group or its waiters have changed.
     pub(super) fn mark(&mut self, group: GroupKey) {
-        self.marked.push(group);
+        if self.next_marked() != Some(group) {
+            self.marked.push(group);
+        }
     }
 
     /// Marks the groups whose place `admits` them, or all if the `stage` of the queue is new.
@@ -87,20 +92,22 @@ impl NamedWaits {
     /// Notifies waiters of the group that was looked at; false if the batch is full and more are
     /// due. Else the group is no longer marked.
     pub(super) fn found(&mut self, group: GroupKey, found: Found, wakes: &mut WakeBatch) -> bool {
-        let due = match found {
-            Found::Turn => 1,
-            Found::End => usize::MAX,
-            Found::NotAdmitted(_) | Found::Nothing => 0,
+        let (due, place) = match found {
+            Found::Turn => (1, None),
+            Found::End => (usize::MAX, None),
+            Found::NotAdmitted(place) => (0, Some(place)),
+            Found::Nothing => (0, None),
         };
-        if self.change(group, |waiters| waiters.notify_up_to(due, wakes)) == Some(false) {
-            return false;
+        if let Some(entry) = self.waits.get_mut(&group) {
+            if !entry.change(&mut self.counts, |waiters| waiters.notify_up_to(due, wakes)) {
+                return false;
+            }
+            let old = std::mem::replace(&mut entry.place, place);
+            if old != place {
+                self.move_place(group, old, place);
+            }
         }
         self.marked.pop();
-        let place = match found {
-            Found::NotAdmitted(place) => Some(place),
-            _ => None,
-        };
-        self.set_place(group, place);
         true
     }
 
@@ -112,12 +119,11 @@ impl NamedWaits {
         current: &Waker,
         cloned: &mut Option<Waker>,
     ) -> bool {
-        self.waits.entry(group).or_default();
         self.mark(group);
-        let waits = self.change(group, |waiters| {
+        let entry = self.waits.entry(group).or_default();
+        entry.change(&mut self.counts, |waiters| {
             waiters.enqueue((), ticket, current, cloned)
-        });
-        waits == Some(true)
+        })
     }
 
     /// A receive leaves. Returns its waker, and whether it was the last one of its group.
@@ -126,56 +132,51 @@ impl NamedWaits {
         group: GroupKey,
         ticket: &mut Option<Ticket>,
     ) -> (Option<Waker>, bool) {
-        let left = self.change(group, |waiters| {
-            (waiters.withdraw(ticket), waiters.is_empty())
-        });
-        let Some((waker, is_last)) = left else {
+        let Some(entry) = self.waits.get_mut(&group) else {
             return (None, false);
         };
-        if !is_last {
+        let waker = entry.change(&mut self.counts, |waiters| waiters.withdraw(ticket));
+        let is_last = entry.waiters.is_empty();
+        if is_last {
+            let place = entry.place;
+            self.move_place(group, place, None);
+            self.waits.remove(&group);
+            if self.waits.is_empty() {
+                // Each would keep a node.
+                (self.waits, self.by_lane) = Default::default();
+                self.marked.shrink_to(FEW);
+            }
+        } else {
             // It may have been notified.
             self.mark(group);
-            return (waker, false);
         }
-        self.set_place(group, None);
-        self.waits.remove(&group);
-        if self.waits.is_empty() {
-            *self = Self::default();
-        }
-        (waker, true)
-    }
-
-    /// Changes the waiters of a group, if it has any. Keeps invariant 3.
-    fn change<R>(
-        &mut self,
-        group: GroupKey,
-        change: impl FnOnce(&mut Waiters<()>) -> R,
-    ) -> Option<R> {
-        let waiters = &mut self.waits.get_mut(&group)?.waiters;
-        let before = waiters.counts();
-        let result = change(waiters);
-        let (sum, after) = (&mut self.counts, waiters.counts());
-        sum.waiting = sum.waiting + after.waiting - before.waiting;
-        sum.notified = sum.notified + after.notified - before.notified;
-        Some(result)
+        (waker, is_last)
     }
 
     /// Keeps invariant 2.
-    fn set_place(&mut self, group: GroupKey, place: Option<Place>) {
-        let Some(entry) = self.waits.get_mut(&group) else {
-            return;
-        };
-        let old = std::mem::replace(&mut entry.place, place);
-        if let Some(old) = old
-            && let Some(groups) = self.by_lane.get_mut(&old)
+    fn move_place(&mut self, group: GroupKey, from: Option<Place>, to: Option<Place>) {
+        if let Some(from) = from
+            && let Some(groups) = self.by_lane.get_mut(&from)
         {
             groups.remove(&group);
             if groups.is_empty() {
-                self.by_lane.remove(&old);
+                self.by_lane.remove(&from);
             }
         }
-        if let Some(place) = place {
-            self.by_lane.entry(place).or_default().insert(group);
+        if let Some(to) = to {
+            self.by_lane.entry(to).or_default().insert(group);
         }
+    }
+}
+
+impl Entry {
+    /// Changes the waiters, and the sum over all entries.
+    fn change<R>(&mut self, sum: &mut WaitCounts, change: impl FnOnce(&mut Waiters<()>) -> R) -> R {
+        let before = self.waiters.counts();
+        let result = change(&mut self.waiters);
+        let after = self.waiters.counts();
+        sum.waiting = sum.waiting + after.waiting - before.waiting;
+        sum.notified = sum.notified + after.notified - before.notified;
+        result
     }
 }

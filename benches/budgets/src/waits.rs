@@ -18,7 +18,8 @@ use super::Path;
 pub(super) const PATHS: &[Path] = &[
     ("receive-waits", |n| receive(n, 1)),
     ("receive-waits-beside-1000", |n| receive(n, 1000)),
-    ("receive-waits-by-name", by_name),
+    ("receive-waits-by-name", |n| by_name(n, 0)),
+    ("receive-waits-by-name-beside-1000", |n| by_name(n, 1000)),
     ("send-waits-for-room", room),
     ("semaphore-hand-over", semaphore),
     ("intent-hand-over", intent),
@@ -62,9 +63,13 @@ fn receive(rounds: usize, waiting: usize) -> usize {
     1
 }
 
-fn by_name(rounds: usize) -> usize {
+/// So many receives wait for other conversations.
+fn by_name(rounds: usize, others: usize) -> usize {
     let queue = Queue::new();
     let conversation = conversation(&queue);
+    let others: Vec<_> = (0..others).map(|_| self::conversation(&queue)).collect();
+    let by_name = |other: &Conversation<_>| waits(queue.receive_from(other.group_id()));
+    let _waits: Vec<_> = others.iter().map(by_name).collect();
     for round in 0..rounds {
         let receive = waits(queue.receive_from(conversation.group_id()));
         conversation.send(black_box(round)).expect("open");
