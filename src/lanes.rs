@@ -86,10 +86,16 @@ impl<G: ReadyItem> Lane<G> {
         self.ready.is_empty() || self.counts && !self.has_room()
     }
 
+    /// How many units of the cap are free.
+    #[inline]
+    pub fn room(&self) -> u32 {
+        self.cap.room(self.in_use)
+    }
+
     /// Whether the cap has room for one more.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.cap.room(self.in_use) > 0
+        self.room() > 0
     }
 
     /// Whether the cap is not exceeded.
@@ -221,7 +227,7 @@ impl<G: ReadyItem> Lanes<G> {
                 break;
             }
             let lane = self.lane(lane);
-            let room = lane.cap.room(lane.in_use) as usize;
+            let room = lane.room() as usize;
             sum += lane.ready.count(room.min(most - sum));
         }
         sum

@@ -35,7 +35,7 @@ impl<G: ReadyItem> Lanes<G> {
     #[inline(always)]
     pub fn pop_run(&mut self, out: &mut [Option<G>]) -> usize {
         let popped = self.begin_alone(|lane| {
-            let room = lane.cap.room(lane.in_use) as usize;
+            let room = lane.room() as usize;
             let most = room.min(out.len());
             let n = lane.ready.pop_run(&mut out[..most]);
             (n > 0).then_some((n, n as u32))
@@ -54,7 +54,7 @@ impl<G: ReadyItem> Lanes<G> {
     ) -> Option<(LaneKey, usize, u32)> {
         let current = self.ring.current()?;
         let (turns, overtaken) = self.begin_alone(|lane| {
-            let room = lane.cap.room(lane.in_use) as usize;
+            let room = lane.room() as usize;
             let turns = lane.ready.pop_while(room.min(most), take);
             (turns > 0).then_some(((turns, lane.overtaken), turns as u32))
         })?;
@@ -160,7 +160,7 @@ impl<G: ReadyItem> Lanes<G> {
             true => u32::MAX,
             false => lane.link.credit(),
         } as usize;
-        let room = lane.cap.room(lane.in_use) as usize;
+        let room = lane.room() as usize;
         let (key, most) = (LaneKey(current), credit.min(room));
         let (taken, count) = lane.ready.take_first(|group| take(group, key, most))?;
         let overtaken = std::mem::take(&mut lane.overtaken);

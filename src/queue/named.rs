@@ -6,7 +6,8 @@
 //! Invariants, under the policy lock:
 //! 1. A group has the flag `NAMED` exactly while it exists and a receive waits for it in `named`.
 //! 2. The waking rule: at the end of each event, one named receive of each group whose turn
-//!    could begin is notified, and all receives of a group from which nothing more comes.
+//!    could begin is notified, and all receives of a group from which nothing more comes. Of
+//!    groups that their lane has kept from a turn, as many as there is room in the lane.
 
 use std::task::{Context, Poll};
 
@@ -37,11 +38,12 @@ impl<T> Queue<T> {
     /// again.
     ///
     /// Cancel safe: the next waiter for this group is woken, or else the group is in line
-    /// again. A receive that is woken and never polled keeps its own group, and nothing else.
+    /// again. A receive that is woken and never polled keeps its own group; if that was kept
+    /// waiting by its lane, also one unit of the lane's cap from others that wait by name.
     ///
-    /// Cost: O(log n) for `n` groups that are waited for. Other groups' events do not look at
-    /// them; each event looks once at each lane and tier that keeps such groups from a turn by
-    /// its cap or its order, and then wakes all groups that it admits.
+    /// Cost: O(log n) for `n` groups that are waited for. Events of other groups do not look at
+    /// them. Each event looks at each lane and tier that keeps such groups waiting, by its cap or
+    /// its order, and wakes as many of these, in turn, as there is room in the lane.
     ///
     /// # Errors
     ///
@@ -93,19 +95,25 @@ impl<T> State<T> {
     #[cold]
     pub(super) fn notify_named(&mut self, wakes: &mut WakeBatch) -> bool {
         let stage = (self.closed, self.no_more().is_some());
-        let lanes = &self.lanes;
-        self.named.mark_due(stage, |(lane, tier)| {
-            // A lane that has gone has no groups any more.
-            let lane = lanes.get(lanes.key(lane));
-            lane.is_none_or(|lane| lane.may_start(tier) && lane.has_room())
-        });
-        while let Some(group) = self.named.next_marked() {
-            let found = self.look_at(group);
-            if !self.named.found(group, found, wakes) {
-                return false;
+        loop {
+            let lanes = &self.lanes;
+            let room = |(lane, tier)| match lanes.get(lanes.key(lane)) {
+                Some(lane) if lane.may_start(tier) => lane.room(),
+                Some(_) => 0,
+                // It has gone, and so have its groups.
+                None => u32::MAX,
+            };
+            self.named.admit(stage, room);
+            if self.named.next_marked().is_none() {
+                return true;
+            }
+            while let Some(group) = self.named.next_marked() {
+                let found = self.look_at(group);
+                if !self.named.found(group, found, wakes) {
+                    return false;
+                }
             }
         }
-        true
     }
 
     /// What a receive by name would find.
@@ -196,6 +204,9 @@ impl<T> Shared<T> {
         }
         mailbox.phase = Phase::Ready;
         state.lanes.update(lane);
+        if mailbox.flags & NAMED != 0 {
+            state.named.mark(key);
+        }
         drop(mailbox);
         Ok(group)
     }

@@ -2,15 +2,19 @@
 //!
 //! Protocol: whoever changes a group or its waiters [marks](NamedWaits::mark) the group. At the end
 //! of each event the marked groups are looked at, and no others. A group that could have a turn but
-//! for its lane is kept under that lane and its tier; once these admit it, it is marked.
+//! for its lane stands in the line of that lane and its tier. As many of a line are admitted, and
+//! marked, as there is room in the lane. One stays admitted until a look finds that its turn cannot
+//! begin: its waiter has claimed it, or something else keeps it.
 //!
 //! Invariants, under the policy lock:
 //! 1. `waits` has an entry for each group with a waiter. An entry leaves with its last waiter, and
 //!    the last entry frees what many have left.
-//! 2. A group in `by_lane` is in one set there, at its entry's `place`. No set is empty.
+//! 2. A group is in one of the `lines`, or admitted by it, as its entry's `stands` tells, or in none.
+//!    A line that has nobody, and has admitted nobody, is removed.
 //! 3. `counts` is the sum over all entries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::task::Waker;
 
 use crate::group::GroupKey;
@@ -20,7 +24,7 @@ use crate::wait::{Ticket, WaitCounts, Waiters, WakeBatch};
 const FEW: usize = 8;
 
 /// A lane, and a tier of it.
-pub(super) type Place = (u32, u32);
+pub(super) type LaneTier = (u32, u32);
 
 /// See the [module](self).
 #[derive(Default)]
@@ -28,8 +32,7 @@ pub(super) struct NamedWaits {
     waits: BTreeMap<GroupKey, Entry>,
     /// Groups to look at. One may be here twice, or have no waiter.
     marked: Vec<GroupKey>,
-    /// Groups that only their lane and tier keep from a turn.
-    by_lane: BTreeMap<Place, BTreeSet<GroupKey>>,
+    lines: BTreeMap<LaneTier, Line>,
     counts: WaitCounts,
     /// Whether the queue was closed, and finished, when it was last looked at.
     stage: (bool, bool),
@@ -38,7 +41,18 @@ pub(super) struct NamedWaits {
 #[derive(Default)]
 struct Entry {
     waiters: Waiters<()>,
-    place: Option<Place>,
+    /// The line of its group, and whether that is admitted.
+    stands: Option<(LaneTier, bool)>,
+}
+
+/// The groups that only their lane and tier keep from a turn.
+#[derive(Default)]
+struct Line {
+    groups: BTreeSet<GroupKey>,
+    /// How many others are admitted.
+    admitted: usize,
+    /// The last that was admitted: the next comes after it, in a circle.
+    last: Option<GroupKey>,
 }
 
 /// What a look at a group has found.
@@ -48,7 +62,7 @@ pub(super) enum Found {
     /// Nothing comes from it any more.
     End,
     /// Its lane and tier keep it from a turn.
-    NotAdmitted(Place),
+    NotAdmitted(LaneTier),
     /// Something of its own keeps it from a turn.
     Nothing,
 }
@@ -69,19 +83,23 @@ impl NamedWaits {
         }
     }
 
-    /// Marks the groups whose place `admits` them, or all if the `stage` of the queue is new.
-    pub(super) fn mark_due(&mut self, stage: (bool, bool), admits: impl Fn(Place) -> bool) {
+    /// Admits groups of each line while it has `room`, and marks them. Marks all if the `stage` of
+    /// the queue is new.
+    pub(super) fn admit(&mut self, stage: (bool, bool), room: impl Fn(LaneTier) -> u32) {
         if std::mem::replace(&mut self.stage, stage) != stage {
             self.marked = self.waits.keys().copied().collect();
         }
-        let marked = &mut self.marked;
-        self.by_lane.retain(|&place, groups| {
-            let stays = !admits(place);
-            if !stays {
-                marked.extend(groups.iter());
+        for (&of, line) in &mut self.lines {
+            let room = room(of) as usize;
+            while line.admitted < room
+                && let Some(group) = line.admit_next()
+            {
+                if let Some(entry) = self.waits.get_mut(&group) {
+                    entry.stands = Some((of, true));
+                }
+                self.marked.push(group);
             }
-            stays
-        });
+        }
     }
 
     /// The next group to look at, until [`found`](Self::found) is called.
@@ -92,19 +110,20 @@ impl NamedWaits {
     /// Notifies waiters of the group that was looked at; false if the batch is full and more are
     /// due. Else the group is no longer marked.
     pub(super) fn found(&mut self, group: GroupKey, found: Found, wakes: &mut WakeBatch) -> bool {
-        let (due, place) = match found {
-            Found::Turn => (1, None),
-            Found::End => (usize::MAX, None),
-            Found::NotAdmitted(place) => (0, Some(place)),
-            Found::Nothing => (0, None),
+        let due = match found {
+            Found::Turn => 1,
+            Found::End => usize::MAX,
+            Found::NotAdmitted(_) | Found::Nothing => 0,
         };
         if let Some(entry) = self.waits.get_mut(&group) {
             if !entry.change(&mut self.counts, |waiters| waiters.notify_up_to(due, wakes)) {
                 return false;
             }
-            let old = std::mem::replace(&mut entry.place, place);
-            if old != place {
-                self.move_place(group, old, place);
+            match (found, entry.stands) {
+                (Found::Turn, Some((_, true))) => {}
+                (Found::NotAdmitted(of), _) => self.stand(group, Some(of)),
+                (_, Some(_)) => self.stand(group, None),
+                (_, None) => {}
             }
         }
         self.marked.pop();
@@ -138,12 +157,13 @@ impl NamedWaits {
         let waker = entry.change(&mut self.counts, |waiters| waiters.withdraw(ticket));
         let is_last = entry.waiters.is_empty();
         if is_last {
-            let place = entry.place;
-            self.move_place(group, place, None);
+            if entry.stands.is_some() {
+                self.stand(group, None);
+            }
             self.waits.remove(&group);
             if self.waits.is_empty() {
                 // Each would keep a node.
-                (self.waits, self.by_lane) = Default::default();
+                (self.waits, self.lines) = Default::default();
                 self.marked.shrink_to(FEW);
             }
         } else {
@@ -153,19 +173,37 @@ impl NamedWaits {
         (waker, is_last)
     }
 
-    /// Keeps invariant 2.
-    fn move_place(&mut self, group: GroupKey, from: Option<Place>, to: Option<Place>) {
-        if let Some(from) = from
-            && let Some(groups) = self.by_lane.get_mut(&from)
+    /// Puts a group into a line, or into none. Keeps invariant 2.
+    fn stand(&mut self, group: GroupKey, of: Option<LaneTier>) {
+        let Some(entry) = self.waits.get_mut(&group) else {
+            return;
+        };
+        if let Some((own, admitted)) = entry.stands.take()
+            && let Some(line) = self.lines.get_mut(&own)
         {
-            groups.remove(&group);
-            if groups.is_empty() {
-                self.by_lane.remove(&from);
+            match admitted {
+                true => line.admitted -= 1,
+                false => _ = line.groups.remove(&group),
+            }
+            if line.groups.is_empty() && line.admitted == 0 {
+                self.lines.remove(&own);
             }
         }
-        if let Some(to) = to {
-            self.by_lane.entry(to).or_default().insert(group);
+        if let Some(of) = of {
+            entry.stands = Some((of, false));
+            self.lines.entry(of).or_default().groups.insert(group);
         }
+    }
+}
+
+impl Line {
+    fn admit_next(&mut self) -> Option<GroupKey> {
+        let behind = self.last.map_or(Unbounded, Excluded);
+        let mut next = self.groups.range((behind, Unbounded));
+        let next = next.next().or_else(|| self.groups.first());
+        self.last = Some(*next?);
+        self.admitted += 1;
+        self.groups.take(&self.last?)
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::queue_support;
 
-use std::task::Poll;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use conversant::error::TimedOut;
 use conversant::limit::DEFAULT_LEVEL;
-use conversant::queue::{NoMore, NoTurn, Turn};
+use conversant::limit::Limit;
+use conversant::queue::{Group, Lane, NoMore, NoTurn, Queue, Turn};
 use conversant::wait::WaitCounts;
 
 use queue_support::{WakeCounter, plain, poll, serve, take};
@@ -137,6 +140,105 @@ fn the_end_of_a_group_and_of_a_queue_end_the_wait() {
         poll(&mut of_two, &waker),
         Poll::Ready(Err(NoTurn::Closed(NoMore::Drained)))
     ));
+}
+
+/// A group with a message, for which a wait sleeps: the lane's cap is used up.
+type Kept<'a> = (
+    Group<&'static str>,
+    Arc<WakeCounter>,
+    Pin<Box<dyn Future<Output = Result<Turn<'a, &'static str>, NoTurn>> + 'a>>,
+);
+
+fn kept<'a>(queue: &'a Queue<&'static str>, lane: &Lane<&'static str>) -> Kept<'a> {
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    group.conversation().unwrap().send("m").unwrap();
+    let (wakes, waker) = WakeCounter::new();
+    let mut wait = Box::pin(queue.receive_from(group.id()).into_future());
+    assert!(poll(&mut wait, &waker).is_pending());
+    (group, wakes, wait)
+}
+
+/// So many turns, which use up the cap.
+fn used_up<'a>(
+    queue: &'a Queue<&'static str>,
+    lane: &Lane<&'static str>,
+    cap: u32,
+) -> Vec<Turn<'a, &'static str>> {
+    lane.set_cap(cap).unwrap();
+    let turn = |_| {
+        lane.conversation().unwrap().send("other").unwrap();
+        queue.try_receive().unwrap()
+    };
+    (0..cap).map(turn).collect()
+}
+
+#[test]
+fn as_many_are_woken_as_there_is_room() {
+    let (queue, lane) = plain();
+    let mut held = used_up(&queue, &lane, 2);
+    let mut kept: Vec<_> = (0..5).map(|_| kept(&queue, &lane)).collect();
+    let woken = |kept: &[Kept<'_>]| -> Vec<_> { kept.iter().map(|one| one.1.count()).collect() };
+    kept[0].0.bump(200);
+    assert_eq!(woken(&kept), [0, 0, 0, 0, 0]);
+    drop(held.pop());
+    assert_eq!(woken(&kept), [1, 0, 0, 0, 0]);
+    // Whoever was woken is not forgotten when its group changes.
+    kept[0].0.bump(100);
+    assert_eq!(woken(&kept), [1, 0, 0, 0, 0]);
+    drop(held.pop());
+    assert_eq!(woken(&kept), [1, 1, 0, 0, 0]);
+    let turn = poll(&mut kept[0].2, Waker::noop());
+    assert!(matches!(turn, Poll::Ready(Ok(_))));
+    assert_eq!(woken(&kept), [1, 1, 0, 0, 0]);
+    // One that gives up passes it on.
+    drop(kept.remove(1));
+    assert_eq!(woken(&kept), [1, 1, 0, 0]);
+    drop(turn);
+    assert_eq!(woken(&kept), [1, 1, 1, 0]);
+}
+
+#[test]
+fn each_is_admitted_in_turn() {
+    let (queue, lane) = plain();
+    let mut held = used_up(&queue, &lane, 1);
+    let mut kept: Vec<_> = (0..3).map(|_| kept(&queue, &lane)).collect();
+    let mut admitted = Vec::new();
+    for _ in 0..6 {
+        let before: Vec<_> = kept.iter().map(|one| one.1.count()).collect();
+        drop(held);
+        let mut all = 0..3;
+        let woken = all.find(|&n| kept[n].1.count() > before[n]).unwrap();
+        admitted.push(woken);
+        // Another turn is quicker.
+        held = used_up(&queue, &lane, 1);
+        let waker = Waker::from(Arc::clone(&kept[woken].1));
+        assert!(poll(&mut kept[woken].2, &waker).is_pending());
+    }
+    assert_eq!(admitted, [0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn one_taken_by_another_receive_keeps_no_room() {
+    let (queue, lane) = plain();
+    let mut held = used_up(&queue, &lane, 2);
+    let kept: Vec<_> = (0..2).map(|_| kept(&queue, &lane)).collect();
+    drop(held.pop());
+    let turn = queue.try_receive_from(kept[0].0.id()).unwrap();
+    assert_eq!((kept[0].1.count(), kept[1].1.count()), (1, 0));
+    drop(held.pop());
+    assert_eq!((kept[0].1.count(), kept[1].1.count()), (1, 1));
+    drop(turn);
+}
+
+#[test]
+fn one_that_cannot_have_its_turn_any_more_passes_it_on() {
+    let (queue, lane) = plain();
+    let held = used_up(&queue, &lane, 1);
+    let kept: Vec<_> = (0..2).map(|_| kept(&queue, &lane)).collect();
+    drop(held);
+    assert_eq!((kept[0].1.count(), kept[1].1.count()), (1, 0));
+    kept[0].0.set_limit(0).unwrap();
+    assert_eq!((kept[0].1.count(), kept[1].1.count()), (1, 1));
 }
 
 #[test]

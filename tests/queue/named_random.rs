@@ -1,5 +1,5 @@
 //! Waits by name under random events: whenever a group could have a turn, or nothing comes from it
-//! any more, one of its waits has been woken.
+//! any more, one of its waits has been woken; or so many in its lane as there is room.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -188,20 +188,37 @@ impl World {
 
     fn check(&self) {
         let closed = self.queue.is_closed();
-        let statuses: BTreeMap<_, _> = self.queue.groups().map(|s| (s.id, s)).collect();
-        let mut counts = (0, 0);
+        let snapshot = self.queue.snapshot();
+        let statuses = snapshot.lanes.iter().flat_map(|lane| &lane.groups);
+        let statuses: BTreeMap<_, _> = statuses.map(|status| (status.id, status)).collect();
+        let (mut counts, mut due) = ((0, 0), [(0, 0); 3]);
         for (n, (id, _)) in self.groups.iter().enumerate() {
             let waiting = self.waiting.iter().filter(|waiting| waiting.group == n);
             let (woken, asleep): (Vec<_>, Vec<_>) =
                 waiting.partition(|waiting| waiting.wakes.count() > waiting.seen);
             counts = (counts.0 + asleep.len(), counts.1 + woken.len());
-            if asleep.is_empty() {
-                continue;
+            let status = statuses.get(id);
+            if !asleep.is_empty() {
+                let status = status.expect("all would be woken");
+                let over = status.waiting == 0 || status.why == Why::Poisoned;
+                assert!(!(closed && over && status.in_flight == 0), "{status:?}");
             }
-            let status = statuses.get(id).expect("all would be woken");
-            let over = status.waiting == 0 || status.why == Why::Poisoned;
-            assert!(!(closed && over && status.in_flight == 0), "{status:?}");
-            assert!(status.why != Why::InLine || !woken.is_empty(), "{status:?}");
+            if status.is_some_and(|status| status.why == Why::InLine) {
+                let (told, untold) = &mut due[n % 3];
+                *told += usize::from(!woken.is_empty());
+                *untold += usize::from(woken.is_empty() && !asleep.is_empty());
+            }
+        }
+        for (lane, (told, untold)) in self.lanes.iter().zip(due) {
+            let mut all = snapshot.lanes.iter();
+            let status = all.find(|status| status.number == lane.number());
+            let status = status.expect("its handle lives");
+            let Limit::AtMost(cap) = status.cap else {
+                assert_eq!(untold, 0, "{status:?}");
+                continue;
+            };
+            let room = cap.saturating_sub(status.in_flight) as usize;
+            assert!(untold == 0 || told >= room, "{told}, {untold}: {status:?}");
         }
         let named = self.queue.counts().named;
         assert_eq!((named.waiting, named.notified), counts);

@@ -154,20 +154,30 @@ pub fn woken(pair: &Pair<'_>) -> Result<(), String> {
             "{woken} waits for poisoned groups are woken of {due}"
         ));
     }
+    woken_by_name(pair)
+}
+
+/// One receive of each group whose turn could begin, or as many in a lane as that has room for.
+fn woken_by_name(pair: &Pair<'_>) -> Result<(), String> {
+    let mut lanes = vec![(0, None); pair.model.lanes.len()];
     for group in 0..pair.groups.len() {
         let named = pair.waits.iter().filter(|wait| wait.by_name == Some(group));
         let (all, woken) = (
             named.clone().count(),
             named.filter(|wait| wait.is_woken()).count(),
         );
-        let due = match pair.model.named_due(group) {
-            Some(true) => all,
-            Some(false) => all.min(1),
-            None => 0,
-        };
-        if woken < due {
+        let (told, untold) = &mut lanes[pair.model.groups[group].lane];
+        match pair.model.named_due(group) {
+            Some(true) if woken < all => return Err(format!("group {group}: {woken} of {all}")),
+            Some(false) if woken > 0 => *told += 1,
+            Some(false) if all > 0 => *untold = Some(group),
+            _ => {}
+        }
+    }
+    for (lane, (told, untold)) in pair.model.lanes.iter().zip(lanes) {
+        if let Some(group) = untold.filter(|_| told < lane.cap.saturating_sub(lane.units)) {
             return Err(format!(
-                "group {group}: {woken} receives by name are woken of {due}"
+                "group {group} could have a turn, and nobody is woken"
             ));
         }
     }
