@@ -227,7 +227,7 @@ impl<J: Body> Core<J> {
             capacity: c.capacity.limit(),
             open_tier: self.open_tier(c),
             skips_above: c.skip_above,
-            released: c.released,
+            released: c.released || self.closed,
         });
         Status {
             workers: self.workers_status(),

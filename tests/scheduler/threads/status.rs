@@ -81,6 +81,18 @@ fn tier_and_cap() {
 }
 
 #[test]
+fn after_a_shutdown_no_caller_takes_tasks() {
+    finishes(|| {
+        let scheduler = scheduler(1);
+        let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+        assert!(!scheduler.status().callers[0].released);
+        end(&scheduler);
+        assert!(caller.exec(|| ()).is_err());
+        assert!(scheduler.status().callers[0].released);
+    });
+}
+
+#[test]
 fn what_runs_and_the_callers() {
     finishes(|| {
         let (scheduler, caller) = one_caller(2);
