@@ -94,8 +94,9 @@
 //! is blocked in an untimed [`wait`](crate::wait::Wait::wait) for it, and no task can start, not
 //! even one with a delay, or a future that awaits, on another worker. Then the newest such wait
 //! returns the error [`Stalled`]. Only `wait()` on the thread that runs the task counts; a timed
-//! wait, or an `.await` elsewhere, does not. While a cancelled or skipped task is dropped, the rule
-//! is not applied: a value in it must not wait for another task in its `Drop`.
+//! wait, or an `.await` elsewhere, does not. The rule is not applied while a [`Hold`] lives, nor
+//! while a cancelled or skipped task is dropped: a value in it must not wait for another task in its
+//! `Drop`.
 //!
 //! Two schedulers whose tasks wait for each other hang, since neither knows of the other. In such
 //! tasks use [`wait_timeout`](crate::wait::Wait::wait_timeout).

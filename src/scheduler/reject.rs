@@ -38,7 +38,7 @@ pub enum Reason {
     /// allows; or the room is promised to waiters, or taken for a moment by a task that is refused
     /// for another reason.
     Full,
-    /// There are more tasks in the batch than the capacity.
+    /// There are more tasks in the batch than the capacity, which is not 0.
     AboveCapacity,
     /// There was no room before the time-out.
     TimedOut,

@@ -41,9 +41,10 @@ impl Caller {
     /// a future that awaits. A future that nobody ever wakes blocks its caller's synchronize, and a
     /// draining shutdown.
     ///
-    /// A future that awaits a task of its own serial group, or of its own capped caller, may keep
-    /// the unit that this task needs. Then it waits for itself, and nothing detects that: await
-    /// such tasks in a future without that group or cap.
+    /// A future that awaits a task of its own serial group, of its own capped caller, or of another
+    /// tier of its own caller, may keep what this task needs. Then it waits for itself, and nothing
+    /// detects that: await such tasks in a future without that group or cap, and in the same tier or
+    /// of another caller.
     ///
     /// ```
     /// use conversant::scheduler::{CallerOptions, Scheduler};

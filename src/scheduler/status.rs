@@ -180,7 +180,8 @@ pub struct CallerStatus {
     pub running: u32,
     /// How many unfinished tasks it may have.
     pub capacity: Limit,
-    /// The open tier, if anything is outstanding.
+    /// The open tier, if any unfinished task is due. A caller that has used no other tier shows 0
+    /// also if all its unfinished tasks are not due.
     pub open_tier: Option<u32>,
     /// After a failure: tasks of tiers above this one are skipped.
     pub skips_above: Option<u32>,
