@@ -69,10 +69,12 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// [`Closed`] if the key has no group and the queue is closed.
     pub fn group(&self, key: K) -> Result<Group<T>, Closed> {
         let hash = self.hasher.hash_one(&key);
-        // The key, if it is left, is dropped under no lock.
         let mut key = Some(key);
-        let pin = self.pin(hash, &mut key)?;
-        Ok(Group { pin })
+        let pin = self.pin(hash, &mut key);
+        // Under no lock, and before the pin is in the result: if the drop panics, the result
+        // would not be dropped.
+        drop(key);
+        Ok(Group { pin: pin? })
     }
 
     /// Finds or makes the group of a key, unless the queue is closed. The user's `Eq` may panic.

@@ -192,3 +192,25 @@ fn a_key_may_call_its_keeper_when_it_is_copied() {
     assert_eq!((orders.len(), asked() + known), (0, 7));
     *cell.lock().unwrap() = None;
 }
+
+/// Its drop panics when asked to.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Clumsy(u8);
+
+impl Drop for Clumsy {
+    fn drop(&mut self) {
+        assert!(!PANICS.take(), "scripted");
+    }
+}
+
+#[test]
+fn a_key_whose_drop_panics_does_not_keep_its_group() {
+    let queue = Queue::new();
+    let orders = keyed(&queue);
+    orders.send(Clumsy(1), 1).unwrap();
+    PANICS.set(true);
+    assert!(catch_unwind(AssertUnwindSafe(|| orders.group(Clumsy(1)))).is_err());
+    assert_eq!(served(&queue), [1]);
+    assert!(orders.is_empty());
+    assert_eq!(queue.counts().groups, 0);
+}
