@@ -200,10 +200,10 @@ pub(crate) fn look_again<R>(
 ///
 /// - After its result, which may be an error, a wait is done: polling it panics. For another result
 ///   make another wait.
-/// - A poll may panic because a clone of the waker or a comparison of the user's panics. The wait
-///   is then as if that poll had not been: it can be polled again, and can be dropped. What it was
-///   granted by then it still has to give. The only exception is a push whose key's comparison
-///   panicked: it is done; key and job are gone.
+/// - A poll may panic because a clone of the waker, a comparison of the user's, or the drop of a
+///   key that a `Keyed` forgets panics. The wait is then as if that poll had not been: it can be
+///   polled again, and can be dropped. What it was granted by then it still has to give. The only
+///   exception is a push whose key's comparison panicked: it is done; key and job are gone.
 /// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
 pub struct Wait<O: Op> {

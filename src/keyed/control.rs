@@ -74,10 +74,13 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         // Under no lock, and before the pin is in the result: if the drop panics, the result
         // would not be dropped.
         drop(key);
-        Ok(Group { pin: pin? })
+        let pin = pin?;
+        self.queue().trim(true);
+        Ok(Group { pin })
     }
 
     /// Finds or makes the group of a key, unless the queue is closed. The user's `Eq` may panic.
+    /// The caller trims, once it has stored the pin: a forgotten key may panic when it is dropped.
     pub(super) fn pin(&self, hash: u64, key: &mut Option<K>) -> Result<Pinned<T>, Closed> {
         let shard = self.shards.map(hash).lock();
         let (group, shard, unneeded) = self.group_of(shard, hash, key)?;
@@ -85,7 +88,6 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let pin = group.pin(&mut group.lock()).expect("the map has a pin");
         drop(shard);
         drop(unneeded);
-        self.queue().trim(true);
         Ok(pin)
     }
 }

@@ -67,10 +67,13 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 
 impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
     /// Finds or makes the group of the key, unless the queue is closed. The user's `Eq` may
-    /// panic.
+    /// panic, and so may the drop of a key that is forgotten.
     fn find(&mut self) {
         if self.group.is_none() {
             self.group = self.keyed.pin(self.hash, &mut self.key).ok();
+            if self.group.is_some() {
+                self.keyed.queue().trim(true);
+            }
         }
     }
 }

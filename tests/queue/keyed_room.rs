@@ -1,6 +1,6 @@
 //! Sends by key that wait for room.
 
-use crate::keyed::bad_keys::{Fickle, PANICS};
+use crate::keyed::bad_keys::{Clumsy, Fickle, PANICS};
 use crate::queue_support;
 
 use std::collections::BTreeMap;
@@ -205,4 +205,21 @@ fn a_panicking_eq_loses_no_message_that_waits() {
         assert_eq!(orders.send(Fickle(2), 4), Ok(()), "its room came back");
         assert_eq!(serve(&queue), [4]);
     }
+}
+
+/// The wait's key is in the map by then.
+#[test]
+fn a_forgotten_key_whose_drop_panics_loses_no_message_that_waits() {
+    let queue = Queue::builder().capacity(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let orders = Keyed::new(lane).keep_idle(1).capacity_each(9).unwrap();
+    orders.send(Clumsy(1), 1).unwrap();
+    assert_eq!(serve(&queue), [1]);
+    let (_, waker) = WakeCounter::new();
+    let mut wait = orders.send_wait(Clumsy(2), 2);
+    PANICS.set(true);
+    let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut wait, &waker)));
+    assert!(polled.is_err());
+    assert!(matches!(poll(&mut wait, &waker), Poll::Ready(Ok(()))));
+    assert_eq!(serve(&queue), [2]);
 }

@@ -195,7 +195,7 @@ fn a_key_may_call_its_keeper_when_it_is_copied() {
 
 /// Its drop panics when asked to.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Clumsy(u8);
+pub(crate) struct Clumsy(pub(crate) u8);
 
 impl Drop for Clumsy {
     fn drop(&mut self) {
