@@ -85,9 +85,12 @@
 //!
 //! - Its side has ended: [`Refused::PeerEnded`].
 //! - Its queue is closed: [`Refused::Closed`]. Ends, errors and timers still
-//!   go into a closed queue while its readers drain it.
+//!   go into a closed queue while its readers drain it. When [only poisoned groups] are left, they
+//!   go into these alone: a side in another group ends when its peer ends, and misses its timer.
 //! - Its queue is dropped: its side has ended with an error of the code
 //!   [`Fault::GONE`], which this side receives.
+//!
+//! [only poisoned groups]: crate::queue::NoMore::OnlyPoisoned
 //!
 //! An [`EndpointRef`] outlives its dialog. Its methods then return errors; it never names another
 //! dialog.

@@ -291,7 +291,8 @@ impl<T> Queue<T> {
 
     /// Refuses new messages, lanes, groups and conversations from now on. Waiting messages, and
     /// messages in flight that come back, are still delivered, and so are ends and errors of
-    /// [dialogs](crate::dialog). When nothing is left, receives give [`NoMore`].
+    /// [dialogs](crate::dialog#when-the-peer-is-gone). When nothing is left, receives give
+    /// [`NoMore`].
     pub fn close(&self) {
         self.shared().close(|_| ());
     }

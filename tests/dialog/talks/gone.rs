@@ -78,6 +78,29 @@ fn an_empty_side_of_a_closed_queue_is_not_drained_before_its_queue_is() {
     assert_eq!(world.far.try_receive().err(), Some(drained));
 }
 
+/// A closed queue in which only a poisoned group is left tells its readers that nothing comes by
+/// itself, so no other group gets anything, also if that group goes on.
+#[test]
+fn a_side_beside_a_poisoned_group_of_a_closed_queue_ends_with_its_peer() {
+    let world = World::new();
+    let [(near, far), (bad, bad_far)] = [(); 2].map(|()| world.pair());
+    bad.send("bad").unwrap();
+    let mut turn = world.far.try_receive().unwrap();
+    turn.next().unwrap().fail_for_good();
+    drop(turn);
+    world.far.close();
+    far.set_timer(Duration::ZERO).unwrap();
+    assert_eq!(world.dialogs.advance(Duration::ZERO), None);
+    near.end().unwrap();
+    assert_eq!(far.refusal(), Some(Refused::Ended));
+    bad.end().unwrap();
+    assert_eq!(world.far.resume(bad_far.group_id()), Ok(true));
+    let left = [(); 2].map(|()| next(&world.far).unwrap().event.clone());
+    assert_eq!(left, [Message("bad"), End]);
+    assert_eq!(world.far.receive().wait().err(), Some(NoMore::Drained));
+    assert!(world.is_clean());
+}
+
 #[test]
 fn dropping_the_peers_queue_is_an_error_that_is_received() {
     let World {
