@@ -61,6 +61,15 @@ impl Asks {
         )
     }
 
+    /// The modes that are asked for by more claims than in `part`, which some of these make up.
+    pub(super) fn modes_beyond(self, part: Self) -> u8 {
+        set_of(
+            Mode::ALL
+                .into_iter()
+                .filter(|&mode| self.modes[mode as usize] > part.modes[mode as usize]),
+        )
+    }
+
     pub(super) fn has_conversions(self) -> bool {
         self.conversions > 0
     }

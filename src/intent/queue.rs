@@ -51,11 +51,11 @@ impl Ahead {
     }
 
     /// Whether the pass can end: no claim behind can be notified, and `unnotified` is final.
-    /// `could` is the set of modes asked for that what is held allows.
-    fn keeps_all(&self, could: u8) -> bool {
-        let all_covered = self.covered & Mode::X.bit() != 0;
-        let mut could = modes_in(could);
-        all_covered || self.unnotified && could.all(|mode| self.asks & mode.conflicts() != 0)
+    /// `asleep` is the set of modes asked for by claims that are not notified; `could` are those of
+    /// them that what is held allows.
+    fn keeps_all(&self, asleep: u8, could: u8) -> bool {
+        let conflict = |with: u8, modes| modes_in(modes).all(|mode| with & mode.conflicts() != 0);
+        conflict(self.covered, asleep) || self.unnotified && conflict(self.asks, could)
     }
 }
 
@@ -197,16 +197,15 @@ impl Turnstile for IntentLock {
 }
 
 impl IntentLock {
-    /// The modes asked for in the queue that what is held allows.
+    /// Those of the modes `asleep` that what is held allows.
     /// A release after this call has the queue served again.
-    fn could_go_on(&self, queue: &Queue) -> u8 {
-        let asked = queue.asked();
-        if asked.has_conversions() {
-            return asked.modes();
+    fn could_go_on(&self, queue: &Queue, asleep: u8) -> u8 {
+        if queue.asked().has_conversions() {
+            return asleep;
         }
         let bits = self.word.load();
         let fits = |&mode: &Mode| bits.grants(self.ask(queue.state, Claim::of(mode)));
-        set_of(modes_in(asked.modes()).filter(fits))
+        set_of(modes_in(asleep).filter(fits))
     }
 
     /// Finds the claims to notify among `those`, which come after `ahead`.
@@ -219,7 +218,8 @@ impl IntentLock {
         those: impl Iterator<Item = (Ticket, Claim)>,
         room: usize,
     ) -> (Vec<(Ticket, Claim)>, bool, bool) {
-        let could = self.could_go_on(queue);
+        let asleep = queue.asked().modes_beyond(queue.notified());
+        let could = self.could_go_on(queue, asleep);
         let mut due = Vec::new();
         for (ticket, claim) in those {
             let fits = ahead.asks & claim.ask.conflicts() == 0
@@ -232,7 +232,7 @@ impl IntentLock {
                 due.push((ticket, claim));
             }
             ahead.add(claim.ask, fits || notified);
-            if ahead.keeps_all(could) {
+            if ahead.keeps_all(asleep, could) {
                 break;
             }
         }

@@ -74,6 +74,11 @@ impl<T: Turnstile> WaitQueue<T> {
         self.asked
     }
 
+    /// The sum of the claims that have been notified.
+    pub(crate) fn notified(&self) -> SumOf<T> {
+        self.notified
+    }
+
     pub(crate) fn get(&self, ticket: Ticket) -> Option<T::Claim> {
         self.waiters.get(ticket).copied()
     }

@@ -119,3 +119,43 @@ fn behind_a_conversion() {
     drop(first);
     assert!(waits[0].as_mut().poll(&mut cx).is_ready());
 }
+
+/// They come behind one that was notified and does not poll, while as many others release.
+fn behind_one_that_is_late(late: Mode) {
+    let lock = IntentLock::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let held = lock.lock(Mode::X).wait();
+    let mut late = Box::pin(lock.lock(late));
+    assert!(late.as_mut().poll(&mut cx).is_pending());
+    let mut changing: Vec<_> = (0..CROWD).map(|_| Box::pin(lock.lock(Mode::Ix))).collect();
+    for wait in &mut changing {
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+    }
+    drop(held);
+    let guards = changing.iter_mut().map(|wait| wait.as_mut().poll(&mut cx));
+    let guards: Vec<_> = guards.collect();
+    assert!(guards.iter().all(Poll::is_ready));
+    let mut readers = Vec::new();
+    for guard in guards {
+        let mut reader = Box::pin(lock.lock(Mode::S));
+        assert!(reader.as_mut().poll(&mut cx).is_pending());
+        readers.push(reader);
+        drop(guard);
+    }
+    let late = late.as_mut().poll(&mut cx);
+    assert!(late.is_ready());
+    drop(late);
+    for reader in &mut readers {
+        assert!(reader.as_mut().poll(&mut cx).is_ready());
+    }
+}
+
+#[test]
+fn behind_a_late_ix() {
+    behind_one_that_is_late(Mode::Ix);
+}
+
+#[test]
+fn behind_a_late_is() {
+    behind_one_that_is_late(Mode::Is);
+}
