@@ -97,8 +97,9 @@ use crate::wait::{Guarded, Op, Wait};
 /// While nobody waits, an acquire is one compare-and-swap and a release one addition, on one word:
 /// its cache line is all that threads share. If a waiter has not been notified, or the bound is
 /// reached, a release also takes a short lock. A waiter costs O(log n) with n in the queue; a retry
-/// from the queue takes a step for each notified waiter ahead; lowering the limit takes a step for
-/// each waiter. Only waiting allocates.
+/// from the queue takes a step for each notified waiter ahead, and if it was in vain, the release
+/// that notifies it again takes a short step for each notified one behind. Lowering the limit, or
+/// raising it from 0, takes a step for each waiter. Only waiting allocates.
 ///
 /// ```
 /// use conversant::limit::Bypass;
