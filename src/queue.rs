@@ -114,7 +114,8 @@
 //! messages, or where many come at once, blocks have 208 bytes; where hundreds wait, more. An
 //! idle group keeps one block of up to 64 bytes. All queues of a process share the free blocks:
 //! after a burst the memory is given back, except 160 KB, and 68 KB for each thread that sends
-//! or receives, until that thread ends.
+//! or receives, until that thread ends. Besides, each lane that lives keeps up to 60 KB for its
+//! ready groups, and each queue up to 200 KB until a receive finds nothing.
 //!
 //! # Panics and re-entry
 //!

@@ -33,6 +33,8 @@ pub use entry::{Age, Entry, Position, ReadyItem};
 const FEW_GAPS: usize = 32;
 /// So little capacity is not given back.
 const SLACK: usize = 1024;
+/// Rows of so few ranks are kept for the next time.
+const FEW_RANKS: usize = 64;
 
 /// Groups that are ready.
 #[derive(Debug)]
@@ -275,12 +277,14 @@ impl<G: ReadyItem> ReadyQueue<G> {
         Some(popped)
     }
 
-    /// Moves the groups out of `ranked` if they need no ranks any more.
+    /// Moves the groups out of `ranked` if they need no ranks any more. Frees the rows of many
+    /// ranks, which without groups would take 64 bytes and more each, in each lane.
     fn leave(&mut self) {
         let ranked = self.ranked.as_mut();
         if ranked.is_some_and(|ranked| ranked.leave(&mut self.row)) {
             // There is never both.
             mem::swap(&mut self.spare, &mut self.ranked);
+            self.spare.take_if(|spare| spare.rows.len() > FEW_RANKS);
         }
     }
 

@@ -65,6 +65,39 @@ fn idle_groups_give_back_what_a_burst_took() {
     groups_that_stay(&queue, &lane, &[9, 6, 40]);
 }
 
+/// What a lane keeps of its ready groups: two arrays of 1,024 places of 24 bytes, and the rows of
+/// 64 levels.
+const LANE: isize = 2 * 1024 * 24 + 64 * 64 + 3 * 1024;
+
+/// Lanes that stay, each after a burst of groups with all levels and bumps, and one with some.
+#[test]
+fn lanes_give_back_what_many_levels_took() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let queue = Queue::<u64>::new();
+    let lanes = 20;
+    let lanes: Vec<_> = (0..lanes)
+        .map(|_| queue.lane(1, Limit::Unlimited).unwrap())
+        .collect();
+    serve(&queue);
+    let fresh = live();
+    for (lane, levels) in lanes.iter().flat_map(|lane| [(lane, 256), (lane, 32)]) {
+        let group = |level| lane.group(Limit::SERIAL, level).unwrap();
+        let groups: Vec<_> = (0..2048).map(|n| group((n % levels) as u8)).collect();
+        for (n, group) in groups.iter().enumerate() {
+            group.conversation().unwrap().send(1).unwrap();
+            if n % 2 == 0 {
+                group.bump((n / 8 % levels) as u8);
+            }
+        }
+        serve(&queue);
+    }
+    let left = live() - fresh;
+    let each = left / lanes.len() as isize;
+    println!("{each} bytes left in each lane");
+    let most = lanes.len() as isize * LANE + PAGE + MAGAZINES + LISTS;
+    assert!(left <= most, "{left} bytes left");
+}
+
 /// Messages of 12 bytes, where few wait in each of many groups.
 #[test]
 fn what_waits_takes_little() {
