@@ -148,6 +148,11 @@ impl<T: Item> Backlog<T> {
         self.order.lanes.end_lane(lane);
     }
 
+    /// The index behind the last lane's.
+    pub fn lane_places(&self) -> usize {
+        self.order.lanes.places()
+    }
+
     /// Changes the lane's cap. A lower cap leaves a debt; 0 is a pause.
     pub fn set_cap(&mut self, lane: LaneKey, cap: Limit) -> Result<(), OutOfRange> {
         self.order.lanes.set_cap(lane.index(), cap)?;

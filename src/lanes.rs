@@ -17,22 +17,26 @@
 //! overtaking is proven in `docs/fairness.md`.
 
 mod lane_level;
+mod lifetimes;
 mod tiered;
 mod turn;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::error::OutOfRange;
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Entry, Position, ReadyItem, ReadyQueue};
-use crate::ring::{Link, Links, MAX_WEIGHT, Ring};
+use crate::ring::{Link, Links, Ring};
 use crate::slab::NO_INDEX;
 
-use lane_level::MAX_LANES;
 use tiered::Tiered;
 
 pub use lane_level::{LaneKey, LaneLevel};
+#[cfg(all(feature = "scheduler", not(loom)))]
+pub(crate) use lifetimes::shrink;
 
 /// A lane, as its owner sees it. One cache line has what each turn changes.
 #[derive(Debug)]
@@ -132,8 +136,8 @@ pub struct Lanes<G> {
     /// How many turns ever began.
     pub(crate) begun: u64,
     bypass: Bypass,
-    /// Indices that no lane has.
-    free: Vec<u32>,
+    /// Indices that no lane has, but a later one. The lowest is used first.
+    free: BTreeSet<u32>,
 }
 
 impl<G: ReadyItem> Lanes<G> {
@@ -141,56 +145,11 @@ impl<G: ReadyItem> Lanes<G> {
     pub fn new(bypass: Bypass) -> Self {
         Self {
             lanes: Vec::new(),
-            free: Vec::new(),
+            free: BTreeSet::new(),
             ring: Ring::default(),
             bypass,
             begun: 0,
         }
-    }
-
-    /// Adds a lane that takes up to `weight` turns in a row, with at most `cap` units in use.
-    pub fn add_lane(&mut self, weight: u32, cap: Limit) -> Result<LaneKey, OutOfRange> {
-        OutOfRange::check("weight", weight, 1, MAX_WEIGHT)?;
-        let lane = Some(Box::new(Lane::new(weight, cap.checked("limit")?)));
-        let index = self.free.pop().unwrap_or(self.lanes.len() as u32);
-        OutOfRange::check("lanes", index + 1, 1, MAX_LANES)?;
-        match self.lanes.get_mut(index as usize) {
-            Some(slot) => *slot = lane,
-            None => self.lanes.push(lane),
-        }
-        Ok(LaneKey(index))
-    }
-
-    /// The handle is gone. The lane goes with its last group, or now: returns whether it went.
-    pub fn end_lane(&mut self, lane: LaneKey) -> bool {
-        self.lane_mut(lane.0).ending = true;
-        self.remove_group(lane)
-    }
-
-    /// Counts another group of a lane.
-    pub fn add_group(&mut self, lane: LaneKey) {
-        self.lane_mut(lane.0).pins += 1;
-    }
-
-    /// A group that is not ready is gone. The lane goes with its last pin: returns whether it went.
-    pub fn remove_group(&mut self, lane: LaneKey) -> bool {
-        let l = self.lane_mut(lane.0);
-        l.pins -= 1;
-        let gone = l.pins == 0;
-        if gone {
-            debug_assert!(!l.link.is_member());
-            self.lanes[lane.0 as usize] = None;
-            self.free.push(lane.0);
-            if self.free.len() == self.lanes.len() {
-                (self.lanes, self.free) = (Vec::new(), Vec::new());
-            }
-        }
-        gone
-    }
-
-    /// How many lanes there are.
-    pub(crate) fn len(&self) -> usize {
-        self.lanes.len() - self.free.len()
     }
 
     /// Whether no other lane is in the ring.

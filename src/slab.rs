@@ -147,12 +147,6 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Whether there is no value.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Puts a value into a free slot.
     ///
     /// # Panics

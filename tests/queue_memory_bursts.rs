@@ -98,6 +98,21 @@ fn lanes_give_back_what_many_levels_took() {
     assert!(left <= most, "{left} bytes left");
 }
 
+/// One lane stays, and keeps nothing of the places of those that were there with it.
+#[test]
+fn lanes_that_have_ended_leave_nothing_beside_one_that_stays() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let queue = Queue::<u64>::new();
+    let stays = queue.lane(1, Limit::Unlimited).unwrap();
+    let fresh = live();
+    let lanes = || queue.lane(1, Limit::Unlimited).unwrap();
+    let lanes: Vec<_> = (0..number_of_groups()).map(|_| lanes()).collect();
+    drop(lanes);
+    let left = live() - fresh;
+    assert!(left <= PAGE + LISTS, "{left} bytes left");
+    drop(stays);
+}
+
 /// Messages of 12 bytes, where few wait in each of many groups.
 #[test]
 fn what_waits_takes_little() {

@@ -98,6 +98,15 @@ fn callers_that_live_at_once(scheduler: &Scheduler, n: u64) {
     drop(callers);
 }
 
+/// Handles of groups outlive the callers.
+fn groups_that_outlive_their_callers(scheduler: &Scheduler, n: u64) {
+    let caller = || scheduler.caller("one", CallerOptions::default()).unwrap();
+    let groups: Vec<_> = (0..n)
+        .map(|_| caller().group(Limit::SERIAL, 1).unwrap())
+        .collect();
+    drop(groups);
+}
+
 fn many_skipped_at_once(scheduler: &Scheduler, n: u64) {
     let options = CallerOptions {
         on_failure: OnFailure::SkipHigherTiers,
@@ -214,6 +223,14 @@ fn memory_comes_back() {
     // at once.
     let caller = scheduler.caller("endless", CallerOptions::default());
     let caller = caller.unwrap();
+    comes_back(
+        &scheduler,
+        "callers beside one that stays",
+        20_000,
+        callers_that_live_at_once,
+    );
+    let groups = groups_that_outlive_their_callers;
+    comes_back(&scheduler, "groups beside one caller", 20_000, groups);
     comes_back(&scheduler, "detached", 200_000, |_, n| {
         for n in 0..n {
             caller.exec(move || Ok::<_, ()>(n)).unwrap().detach();

@@ -160,7 +160,7 @@ fn close<T: Item>(mut backlog: Backlog<T>, lanes: &[LaneKey], groups: &[Vec<Grou
 /// Whether there is no lane, no group, and nothing in the ring.
 fn is_empty<T: Item>(backlog: &Backlog<T>) -> bool {
     let order = &backlog.order.lanes;
-    let gone = order.len() == 0 && backlog.groups.is_empty() && !order.has_eligible();
+    let gone = order.len() == 0 && backlog.groups.len() == 0 && !order.has_eligible();
     gone && backlog.eligible(1) == 0
 }
 

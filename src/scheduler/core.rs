@@ -16,7 +16,7 @@ use std::task::Waker;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
-use crate::lanes::LaneKey;
+use crate::lanes::{LaneKey, shrink};
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::shown::says;
@@ -340,10 +340,14 @@ impl<J: Body> Core<J> {
             for lane in lanes.into_iter().flatten() {
                 self.backlog.close_lane(lane);
             }
-            if self.callers.is_empty() {
-                self.by_lane = Vec::new();
-            }
+            self.forget_places();
         }
+    }
+
+    /// Lanes may be gone: forgets the places behind the last one.
+    pub(super) fn forget_places(&mut self) {
+        self.by_lane.truncate(self.backlog.lane_places());
+        shrink(&mut self.by_lane);
     }
 }
 

@@ -339,6 +339,7 @@ impl Drop for Pinned {
         let key = self.id.key;
         self.shared.with_state(|state, _, now| {
             state.core.backlog.unpin(key);
+            state.core.forget_places();
             state.core.cancel_paused(&[key], now);
         });
     }

@@ -185,7 +185,7 @@ impl Pair {
     fn compare(&self) {
         self.slab.check();
         assert_eq!(self.slab.len(), self.model.len());
-        assert_eq!(self.slab.is_empty(), self.model.is_empty());
+        assert_eq!(self.slab.len() == 0, self.model.is_empty());
         let seen: HashMap<Key, u64> = self.slab.iter().map(|(key, value)| (key, *value)).collect();
         assert_eq!(seen, self.model);
         assert!(self.slab.iter().map(|(key, _)| key.index()).is_sorted());

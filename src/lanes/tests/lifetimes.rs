@@ -40,7 +40,35 @@ fn many_lanes_and_groups_used_once_leave_nothing_behind() {
         assert!(core.get(lane).is_none());
     }
     assert!(core.pop().is_none() && core.len() == 0);
-    assert_eq!(core.lanes.capacity() + core.free.capacity(), 0);
+    assert_eq!(core.lanes.capacity() + core.free.len(), 0);
+}
+
+/// The others leave from the front, from the back, and every other one first.
+#[test]
+fn a_lane_that_stays_keeps_nothing_of_the_others() {
+    let mut core = Lanes::<u8>::new(Bypass::default());
+    let add = |core: &mut Lanes<u8>| core.add_lane(1, Limit::SERIAL).unwrap();
+    let stays = add(&mut core);
+    for round in 0..3 {
+        let mut others: Vec<_> = (0..10_000).map(|_| add(&mut core)).collect();
+        match round {
+            0 => {}
+            1 => others.reverse(),
+            _ => others.sort_by_key(|lane| lane.index() % 2),
+        }
+        for lane in others {
+            core.end_lane(lane);
+            assert_eq!(core.places() - core.free.len(), core.len());
+        }
+        assert_eq!((core.len(), core.places()), (1, 1));
+        assert!(core.lanes.capacity() <= 4 && core.free.is_empty());
+    }
+    // The lowest place is used first.
+    let [next, last] = [(); 2].map(|()| add(&mut core));
+    core.end_lane(next);
+    assert_eq!((add(&mut core), core.len()), (next, 3));
+    core.end_lane(stays);
+    assert_eq!((add(&mut core), last.index()), (stays, 2));
 }
 
 /// A turn by name resets the count if no ready group is older.
@@ -74,7 +102,7 @@ fn a_name_and_a_level_fit_four_bytes() {
         assert_eq!((standing.index(), standing.level()), (lane, level));
     }
     let mut lanes: Lanes<usize> = Lanes::new(Bypass::default());
-    lanes.free.push(MAX_LANES);
+    lanes.free.insert(MAX_LANES);
     let refused = lanes.add_lane(1, Limit::Unlimited).unwrap_err();
     assert_eq!((refused.what, refused.most), ("lanes", MAX_LANES));
 }

@@ -381,7 +381,7 @@ impl World {
         self.check_status();
         let core = &self.state.core;
         assert_eq!((core.unfinished, core.suspended, core.underway), (0, 0, 0));
-        assert!(core.futures.is_empty() && core.stalls.is_empty());
+        assert!(core.futures.len() == 0 && core.stalls.is_empty());
         assert_eq!((core.backlog.waiting(), core.backlog.in_flight()), (0, 0));
         let ended = core.ended_so_far;
         let sum = ended.ok + ended.failed + ended.cancelled + ended.skipped;

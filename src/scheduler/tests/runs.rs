@@ -351,7 +351,7 @@ fn futures_of_a_run_end_one_by_one() {
                 assert_eq!(world.drain(), [at + 1]);
             }
             assert_eq!(world.summary().ok, 7);
-            assert!(world.state.core.futures.is_empty());
+            assert!(world.state.core.futures.len() == 0);
             world.check_empty();
         }
     }
