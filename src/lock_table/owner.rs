@@ -79,7 +79,8 @@ impl<K, S> Owner<K, S> {
 
     /// Makes a savepoint, to which [`release_to`](Self::release_to) can go back. It costs next to
     /// nothing, however much is held, and may be forgotten. From the first savepoint on, the owner
-    /// remembers each resource that it is granted: in some bytes, while it holds the resource.
+    /// remembers each grant, in 16 bytes: also after its release, until as many others have come or
+    /// [`release_all`](Self::release_all) is called.
     pub fn savepoint(&mut self) -> Savepoint {
         self.holds.epoch += 1;
         Savepoint {
