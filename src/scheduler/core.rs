@@ -201,11 +201,9 @@ impl<J: Body> Core<J> {
     pub(super) fn pin(&mut self, id: GroupId) -> Result<Key, Stale> {
         let group = self.key_of(id).ok_or(Stale)?;
         let lane = self.backlog.lane_of(group).ok_or(Stale)?;
-        let caller = self.by_lane.get(lane.index() as usize);
-        // If its own is gone, there may be another one's name in that place.
-        let is_own = |c: &CallerState| c.lane == lane;
-        let caller = caller.filter(|&&caller| self.callers.get(caller).is_some_and(is_own));
-        let caller = *caller.ok_or(Stale)?;
+        // The lane's place is kept as long as the group is there.
+        let caller = self.caller_of(lane);
+        self.callers.get(caller).ok_or(Stale)?;
         self.backlog.pin(group);
         Ok(caller)
     }
