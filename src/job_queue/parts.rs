@@ -95,7 +95,9 @@ impl<K: Ord, J> Part<K, J> {
     /// own. A job that may run wakes one claim of each; the first to look gets the job. A change
     /// checks the wait queues of its own tenant and group, if they have claims. If a tenant's limit
     /// has more room, it checks those of all the tenant's groups. If the queue's limit has more
-    /// room and jobs were short of it, it checks all wait queues.
+    /// room and jobs were short of it, it checks all wait queues. It wakes a claim in each that has
+    /// a job that may run, even if there is room for one job only: a thousand claims, each for a
+    /// group of a tenant that runs one job at a time, are all woken whenever a job ends.
     ///
     /// # Errors
     ///
