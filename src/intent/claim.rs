@@ -54,11 +54,7 @@ impl turnstile::Claim for Claim {
 impl Asks {
     /// The modes that are asked for, as a set.
     pub(super) fn modes(self) -> u8 {
-        set_of(
-            Mode::ALL
-                .into_iter()
-                .filter(|&mode| self.modes[mode as usize] > 0),
-        )
+        self.modes_beyond(<Claim as turnstile::Claim>::NOTHING)
     }
 
     /// The modes that are asked for by more claims than in `part`, which some of these make up.
