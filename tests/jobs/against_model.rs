@@ -13,10 +13,5 @@ mod waits;
 
 #[test]
 fn agrees_with_a_naive_queue() {
-    let runs = std::env::var("CONVERSANT_SEEDS").map_or(120, |n| n.parse().unwrap());
-    for seed in 0..runs {
-        let steps = if seed % 16 == 0 { 1_000 } else { 250 };
-        let run = std::panic::catch_unwind(|| steps::run(seed, steps));
-        assert!(run.is_ok(), "seed {seed}");
-    }
+    crate::seeds::each(120, steps::run);
 }

@@ -8,6 +8,8 @@ mod finishes;
 mod histories;
 #[path = "../support/random.rs"]
 mod random;
+#[path = "../support/seeds.rs"]
+mod seeds;
 
 mod against_model;
 mod agents_cli;

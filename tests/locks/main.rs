@@ -6,6 +6,8 @@ mod count;
 mod histories;
 #[path = "../support/random.rs"]
 mod random;
+#[path = "../support/seeds.rs"]
+mod seeds;
 
 mod clones_of_wakers;
 mod intent_crowd;

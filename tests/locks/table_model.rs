@@ -57,10 +57,5 @@ pub(crate) fn hash(name: &Name) -> u64 {
 
 #[test]
 fn agrees_with_a_naive_table() {
-    let runs = std::env::var("CONVERSANT_SEEDS").map_or(150, |n| n.parse().unwrap());
-    for seed in 0..runs {
-        let steps = if seed % 16 == 0 { 1_000 } else { 250 };
-        let run = std::panic::catch_unwind(|| steps::run(seed, steps));
-        assert!(run.is_ok(), "seed {seed}");
-    }
+    crate::seeds::each(150, steps::run);
 }

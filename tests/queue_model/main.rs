@@ -3,6 +3,8 @@
 mod look;
 mod model;
 mod pair;
+#[path = "../support/random.rs"]
+mod random;
 mod script;
 mod sends;
 mod waits;

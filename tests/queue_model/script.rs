@@ -7,19 +7,7 @@ use conversant::limit::Bypass;
 
 use super::model::Settings;
 use super::pair::Pair;
-
-/// A generator of pseudo-random numbers: splitmix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}
+use super::random::Random;
 
 /// What a step does. Each takes numbers as its arguments, of which any value is valid.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,23 +96,19 @@ impl Shape {
 
     pub fn script(&self, seed: u64, steps: usize) -> Vec<Step> {
         let random = &mut Random(seed);
-        let sum: u64 = self
-            .weights
-            .iter()
-            .map(|&(_, weight)| u64::from(weight))
-            .sum();
+        let sum: u32 = self.weights.iter().map(|&(_, weight)| weight).sum();
         let step = |_| {
-            let mut at = random.next() % sum;
+            let mut at = random.below(sum as usize) as u32;
             let of = |&&(_, weight): &&(Kind, u32)| {
-                let here = at < u64::from(weight);
-                at = at.saturating_sub(u64::from(weight));
+                let here = at < weight;
+                at = at.saturating_sub(weight);
                 here
             };
             let (kind, _) = *self.weights.iter().find(of).expect("it is below the sum");
             // 5040 is divisible by all small numbers.
             Step {
                 kind,
-                args: [(); 3].map(|()| (random.next() % 5040) as u32),
+                args: [(); 3].map(|()| random.below(5040) as u32),
             }
         };
         (0..steps).map(step).collect()

@@ -250,13 +250,7 @@ impl Naive {
             };
             let held = it.holds.get(&name).and_then(|hold| hold.table);
             if held.is_some_and(|held| held.covers(need)) {
-                self.owners
-                    .get_mut(&owner)
-                    .unwrap()
-                    .request
-                    .as_mut()
-                    .unwrap()
-                    .done += 1;
+                self.request(owner).done += 1;
                 continue;
             }
             if !self.blockers(&name, owner).is_empty() {
@@ -276,13 +270,12 @@ impl Naive {
     }
 
     pub(crate) fn stand(&mut self, owner: usize, stand: Stand) {
-        self.owners
-            .get_mut(&owner)
-            .unwrap()
-            .request
-            .as_mut()
-            .unwrap()
-            .stand = stand;
+        self.request(owner).stand = stand;
+    }
+
+    fn request(&mut self, owner: usize) -> &mut Request {
+        let it = self.owners.get_mut(&owner).unwrap();
+        it.request.as_mut().unwrap()
     }
 
     /// Takes a request out of its queue.
