@@ -112,6 +112,7 @@ mod claiming;
 mod control;
 #[cfg(all(test, loom))]
 mod model;
+mod part_waits;
 mod parts;
 mod push;
 mod push_wait;
@@ -257,8 +258,7 @@ impl<K, J> JobQueue<K, J> {
         &self.owner.shared
     }
 
-    /// How many jobs are in each state, and how many agents wait. Cost: O(1), and a step for each
-    /// tenant or group that claims wait for.
+    /// How many jobs are in each state, and how many agents wait. Cost: O(1).
     #[must_use]
     pub fn counts(&self) -> Counts {
         let shared = self.shared();

@@ -37,8 +37,7 @@
 //! 7. What belongs to a state lives as long as the state: the timer of a job that is not due or is
 //!    leased, and the entry in `dead` of a dead job.
 //! 8. A tenant's unique names are those of its jobs that are not dead.
-//! 9. A part that claims wait for, and of which more jobs may run than at its last check, is among
-//!    those that have risen, or all have (`awaited`).
+//! 9. A part of which more waiting claims should be notified is marked (`awaited`).
 //!
 //! # Cost
 //!
@@ -233,7 +232,7 @@ impl<K, J> Jobs<K, J> {
             _ => {}
         }
         if self.awaited.is_any() {
-            self.rise(group, counted > old);
+            self.rise(group);
         }
     }
 
@@ -257,6 +256,7 @@ impl<K, J> Jobs<K, J> {
         if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
             let key = self.groups.key_at(group).expect(PINNED);
             let gone = self.groups.remove(key).expect(PINNED);
+            self.awaited.group_gone(gone.awaited);
             self.tenants[tenant].groups.remove(&gone.name);
             self.purge_dirty();
         }
@@ -265,7 +265,9 @@ impl<K, J> Jobs<K, J> {
             let own = of.own;
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);
-            self.groups.remove(own);
+            let own = self.groups.remove(own).expect(PINNED);
+            self.awaited.group_gone(own.awaited);
+            self.awaited.forget(tenant);
             self.names.remove(&gone.name);
         }
     }

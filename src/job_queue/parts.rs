@@ -92,12 +92,11 @@ impl<K: Ord, J> Part<K, J> {
     /// [`JobQueue::claim`].
     ///
     /// Claims that wait for this part and claims that wait for any job have wait queues of their
-    /// own. A job that may run wakes one claim of each; the first to look gets the job. A change
-    /// checks the wait queues of its own tenant and group, if they have claims. If a tenant's limit
-    /// has more room, it checks those of all the tenant's groups. If the queue's limit has more
-    /// room and jobs were short of it, it checks all wait queues. It wakes a claim in each that has
-    /// a job that may run, even if there is room for one job only: a thousand claims, each for a
-    /// group of a tenant that runs one job at a time, are all woken whenever a job ends.
+    /// own. A job that may run wakes one claim of each; the first to look gets the job. Where
+    /// several parts want the room of one tenant or of the queue, as many of their claims are woken
+    /// as there is room, in turn. One that was woken and is never polled keeps that room from the
+    /// others; dropping it passes the room on. A change looks at its own tenant and group, and at
+    /// the parts that it makes room for: O(log n) for each claim that it wakes.
     ///
     /// # Errors
     ///

@@ -9,8 +9,9 @@
 //! Invariants:
 //! 1. The waking rule: at the end of every change at least so many waits are notified, or all if
 //!    fewer wait: of the claims for any job, as many as jobs may run; of the claims for one tenant
-//!    or group, as many as its jobs that may run; of the waits for a dead job, as many as there are
-//!    dead jobs that no wait has returned. Once the queue is [`finished`](State::finished), all are
+//!    or group, as many as its jobs that may run, or as its tenant or the queue has room for, all
+//!    that wait for a part taken together; of the waits for a dead job, as many as there are dead
+//!    jobs that no wait has returned. Once the queue is [`finished`](State::finished), all are
 //!    notified.
 //! 2. The only user code under the lock is `Ord`. Keys and jobs come in by reference to an owner
 //!    outside of the change, and leave as its result. So they are dropped without the lock even if
@@ -24,7 +25,6 @@
 //!    its change, after everything else that could refuse it. A change that took jobs out gives
 //!    their permits back after it has unlocked.
 
-use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ use crate::sync::{Tally, unique};
 use crate::wait::{ClonedWaker, Guarded, Session, Ticket, WaitCounts, Waiters, WakeBatch};
 
 use super::body::{Body, Clones, Stored};
+use super::part_waits::PartWaits;
 use crate::jobs::JobId;
 
 pub(super) struct Shared<K, J> {
@@ -63,8 +64,7 @@ pub(super) struct State<K, J> {
     pub(super) jobs: Jobs<K, Stored<J>>,
     /// The claims that wait for any job.
     pub(super) claims: Waiters<()>,
-    /// The claims that wait for a job of one tenant or group; none of these lists is empty.
-    pub(super) part_claims: BTreeMap<Pinned, Waiters<()>>,
+    pub(super) part_claims: PartWaits,
     /// The waits for a dead job.
     pub(super) watchers: Waiters<()>,
     pub(super) dates: Dates,
@@ -112,7 +112,7 @@ impl<K, J> Shared<K, J> {
         let state = State {
             jobs,
             claims: Waiters::new(),
-            part_claims: BTreeMap::new(),
+            part_claims: PartWaits::default(),
             watchers: Waiters::new(),
             dates: Dates::default(),
             closed: false,
@@ -255,28 +255,13 @@ impl<K, J> State<K, J> {
     fn notify_due(&mut self, wakes: &mut WakeBatch) -> bool {
         self.dates.update(|| self.jobs.next_due(), wakes);
         let finished = self.finished();
-        let due = |jobs: &Jobs<_, _>, of| {
-            let due = usize::try_from(jobs.eligible_of(of)).ok();
-            due.filter(|_| !finished).unwrap_or(usize::MAX)
-        };
-        let jobs = &mut self.jobs;
-        if !self.claims.notify_up_to(due(jobs, None), wakes) {
+        let due = usize::try_from(self.jobs.eligible()).ok();
+        let due = due.filter(|_| !finished).unwrap_or(usize::MAX);
+        if !self.claims.notify_up_to(due, wakes) {
             return false;
         }
-        if finished || jobs.have_all_risen() {
-            let mut parts = self.part_claims.iter_mut();
-            if !parts.all(|(&of, claims)| claims.notify_up_to(due(jobs, Some(of)), wakes)) {
-                return false;
-            }
-        }
-        jobs.looked_at_all();
-        while let Some(of) = jobs.risen() {
-            if let Some(claims) = self.part_claims.get_mut(&of)
-                && !claims.notify_up_to(due(jobs, Some(of)), wakes)
-            {
-                return false;
-            }
-            jobs.looked_at_risen();
+        if !self.part_claims.notify(&mut self.jobs, finished, wakes) {
+            return false;
         }
         self.watchers.is_empty() || self.notify_watchers(wakes)
     }
@@ -303,18 +288,7 @@ impl<K, J> State<K, J> {
             Line::Part(of) => of,
             Line::Dead => return change(&mut self.watchers),
         };
-        let claims = self.part_claims.entry(of).or_default();
-        let was_awaited = !claims.is_empty();
-        let result = change(claims);
-        let is_awaited = !claims.is_empty();
-        if !is_awaited {
-            self.part_claims.remove(&of);
-        }
-        if is_awaited != was_awaited {
-            self.jobs.set_awaited(of, is_awaited);
-        }
-        self.jobs.look_again(of);
-        result
+        self.part_claims.change(&mut self.jobs, of, change)
     }
 
     /// Takes a wait out of its line. As [`Waiters::withdraw`].
@@ -325,9 +299,10 @@ impl<K, J> State<K, J> {
         }
     }
 
-    /// How many claims wait. Cost: a step for each tenant or group that claims wait for.
+    /// How many claims wait.
     pub(super) fn claims(&self) -> WaitCounts {
-        let parts = self.part_claims.values();
-        WaitCounts::sum(parts.chain([&self.claims]))
+        let mut sum = self.part_claims.counts();
+        sum.change(WaitCounts::default(), self.claims.counts());
+        sum
     }
 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::{Claim, JobQueue, Part, Place};
 use crate::error::Closed;
 use crate::jobs::tests::scope;
+use crate::jobs::{Name, Pinned, Scope};
 use crate::limit::Limit;
 use crate::wait::Waiters;
 
@@ -118,23 +119,51 @@ impl<'q> Run<'q> {
     }
 
     fn check(&self) {
+        let snapshot = self.queue.snapshot();
         self.queue.shared().read(|state| {
-            let finished = state.finished();
-            let check = |of, claims: &Waiters<()>| {
-                let due = state.jobs.eligible_of(of).try_into().unwrap_or(usize::MAX);
-                let due = if finished { usize::MAX } else { due };
-                let notified = claims.counts().notified;
-                assert!(
-                    notified >= due.min(claims.len()),
-                    "{of:?}: {notified} of {due}"
-                );
+            state.jobs.check();
+            let due = |of| match state.finished() {
+                true => usize::MAX,
+                false => state.jobs.eligible_of(of).try_into().unwrap(),
             };
-            check(None, &state.claims);
-            for (&of, claims) in &state.part_claims {
+            let lacks = |of, claims: &Waiters<()>| claims.notified() < due(of).min(claims.len());
+            assert!(!lacks(None, &state.claims), "{:?}", state.claims.counts());
+            let parts = &state.part_claims.queues;
+            let notified = |tenant: Option<&Name>| -> usize {
+                let is_of = |&(of, _): &(&Pinned, _)| {
+                    tenant.is_none_or(|t| tenant_of(state.jobs.scope_of(*of)) == *t)
+                };
+                parts
+                    .iter()
+                    .filter(is_of)
+                    .map(|(_, claims)| claims.notified())
+                    .sum()
+            };
+            assert_eq!(state.part_claims.counts().notified, notified(None));
+            let room = snapshot.limit.room(snapshot.counts.claimed) as usize;
+            for (&of, claims) in parts {
                 assert!(!claims.is_empty());
-                check(Some(of), claims);
+                let name = tenant_of(state.jobs.scope_of(of));
+                let tenant = snapshot
+                    .tenants
+                    .iter()
+                    .find(|tenant| tenant.name == name)
+                    .unwrap();
+                let own = tenant.limit.room(tenant.claimed) as usize;
+                let is_full = notified(None) >= room || notified(Some(&name)) >= own;
+                assert!(
+                    !lacks(Some(of), claims) || !state.finished() && is_full,
+                    "{of:?}"
+                );
             }
         });
+    }
+}
+
+fn tenant_of(scope: Scope) -> Name {
+    match scope {
+        Scope::Tenant(tenant) | Scope::Group { tenant, .. } => tenant,
+        Scope::Queue => unreachable!(),
     }
 }
 
@@ -161,5 +190,7 @@ proptest! {
             run.run(act);
             run.check();
         }
+        run.waits.clear();
+        run.check();
     }
 }

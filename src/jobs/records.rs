@@ -1,7 +1,7 @@
 //! What the policy knows of a job, a group and a tenant.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
@@ -233,8 +233,6 @@ pub(super) struct Tenant {
     pub(super) groups: BTreeMap<Name, Key>,
     /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
-    /// Its groups that claims wait for.
-    pub(super) awaited: BTreeSet<u32>,
 }
 
 impl Tenant {
@@ -250,7 +248,6 @@ impl Tenant {
             claimable: Order::EMPTY,
             groups: BTreeMap::new(),
             unique: BTreeMap::new(),
-            awaited: BTreeSet::new(),
         }
     }
 

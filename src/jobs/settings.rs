@@ -22,7 +22,6 @@ impl<K, J> Jobs<K, J> {
             Scope::Tenant(name) => {
                 let tenant = self.tenant_named(&name);
                 self.tenants[tenant].limit = limit;
-                self.rise_groups(tenant);
                 self.tenants[tenant].own.index()
             }
             Scope::Group { tenant, group } => {

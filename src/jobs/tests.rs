@@ -33,7 +33,8 @@ fn add<K: Ord, J>(jobs: &mut Jobs<K, J>, key: K, place: Place, job: J) -> Key {
 
 impl<K: Ord, J> Jobs<K, J> {
     /// Checks the invariants by a fresh count of everything.
-    fn check(&self) {
+    pub(crate) fn check(&self) {
+        self.check_awaited();
         let (mut waiting, mut later, mut running, mut dead) = (0, 0, 0, 0);
         for (_, job) in self.jobs.iter() {
             let timer = job.rare.as_ref().and_then(|rare| rare.timer);
@@ -64,6 +65,17 @@ impl<K: Ord, J> Jobs<K, J> {
             .iter()
             .map(|(_, tenant)| 1 + tenant.groups.len());
         assert_eq!(groups.sum::<usize>(), self.groups.len());
+    }
+
+    fn check_awaited(&self) {
+        let all = &self.awaited;
+        let awaited = self.groups.iter().filter(|(_, group)| group.awaited);
+        assert_eq!(all.parts, awaited.count());
+        assert!(all.parts > 0 || all.tenants.is_empty());
+        let notified = all.tenants.values().map(|parts| parts.notified);
+        assert_eq!(all.notified, notified.sum::<u64>());
+        let is_marked = |tenant| !all.tenants[tenant].marked.is_empty();
+        assert!(all.open.iter().all(is_marked));
     }
 
     fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {

@@ -212,9 +212,7 @@ impl Entry {
     fn change<R>(&mut self, sum: &mut WaitCounts, change: impl FnOnce(&mut Waiters<()>) -> R) -> R {
         let before = self.waiters.counts();
         let result = change(&mut self.waiters);
-        let after = self.waiters.counts();
-        sum.waiting = sum.waiting + after.waiting - before.waiting;
-        sum.notified = sum.notified + after.notified - before.notified;
+        sum.change(before, self.waiters.counts());
         result
     }
 }

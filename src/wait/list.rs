@@ -81,6 +81,12 @@ pub struct WaitCounts {
 }
 
 impl WaitCounts {
+    /// One queue of those that this is the sum of has changed.
+    pub(crate) fn change(&mut self, from: Self, to: Self) {
+        self.waiting = self.waiting + to.waiting - from.waiting;
+        self.notified = self.notified + to.notified - from.notified;
+    }
+
     /// The sum over all these queues.
     pub(crate) fn sum<'a, D: 'a>(all: impl Iterator<Item = &'a Waiters<D>>) -> Self {
         all.fold(Self::default(), |sum, waiters| Self {

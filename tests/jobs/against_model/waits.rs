@@ -7,7 +7,7 @@ use conversant::job_queue::PushReason;
 use conversant::limit::Limit;
 
 use super::driver::{Driver, Kind, Out, Sleeper};
-use super::naive::{Job, State};
+use super::naive::{Job, PartName, State};
 use crate::count::Count;
 
 impl Driver {
@@ -121,30 +121,59 @@ impl Driver {
             if one.notified {
                 continue;
             }
-            let alike = |it: &&Sleeper| match (&it.kind, &one.kind) {
-                (Kind::Claim(a, _), Kind::Claim(b, _)) => a == b,
-                (Kind::Push(_), Kind::Push(_)) | (Kind::Dead, Kind::Dead) => true,
-                _ => false,
-            };
-            let woken = self
-                .sleepers
-                .iter()
-                .filter(alike)
-                .filter(|it| it.notified)
-                .count();
+            let woken = |of| self.woken(of);
             let wake = match &one.kind {
+                Kind::Claim(Some(part), _) if !self.naive.is_over() => {
+                    // Which parts come first is open; how many is not.
+                    let is_woken = one.count.get() > one.seen;
+                    assert!(!is_woken || self.may_wake(at, part));
+                    is_woken
+                }
                 Kind::Claim(part, _) => {
-                    self.naive.is_over() || woken < self.naive.claimable(part.as_ref())
+                    let is_any = |kind: &Kind| matches!(kind, Kind::Claim(None, _));
+                    let is_over = self.naive.is_over();
+                    is_over || part.is_none() && woken(&is_any) < self.naive.claimable(None)
                 }
                 Kind::Push(_) => self.naive.closed || self.free() > 0,
                 Kind::Dead => {
                     let dead = |job: &Job| matches!(job.state, State::Dead { told: false, .. });
-                    self.naive.is_over() || woken < self.naive.count(None, dead)
+                    let is_dead = |kind: &Kind| matches!(kind, Kind::Dead);
+                    self.naive.is_over() || woken(&is_dead) < self.naive.count(None, dead)
                 }
             };
             let push = matches!(one.kind, Kind::Push(_));
             self.sleepers[at].granted = wake && push && !self.naive.closed;
             self.sleepers[at].notified = wake;
         }
+        for (at, one) in self.sleepers.iter().enumerate() {
+            if let Kind::Claim(Some(part), _) = &one.kind
+                && !one.notified
+            {
+                assert!(!self.may_wake(at, part), "{part:?} sleeps");
+            }
+        }
+    }
+
+    /// How many of these are woken and have not looked.
+    fn woken(&self, of: &dyn Fn(&Kind) -> bool) -> usize {
+        let woken = self.sleepers.iter().filter(|it| it.notified);
+        woken.filter(|it| of(&it.kind)).count()
+    }
+
+    /// Whether a claim of this part is the next to be woken there, and there is room for it beside
+    /// all that are woken and have not looked.
+    fn may_wake(&self, at: usize, part: &PartName) -> bool {
+        let alike = |kind: &Kind| matches!(kind, Kind::Claim(Some(of), _) if of == part);
+        let is_first = {
+            let mut before = self.sleepers[..at].iter();
+            before.all(|it| it.notified || !alike(&it.kind))
+        };
+        let tenant = (part.0.clone(), None);
+        let beside = |kind: &Kind| matches!(kind, Kind::Claim(Some(of), _) if of.0 == part.0);
+        let any_part = |kind: &Kind| matches!(kind, Kind::Claim(Some(_), _));
+        is_first
+            && self.woken(&alike) < self.naive.eligible(Some(part))
+            && self.woken(&beside) < self.naive.room(Some(&tenant))
+            && self.woken(&any_part) < self.naive.room(None)
     }
 }
