@@ -17,6 +17,7 @@ mod dead;
 mod figures;
 mod linearizable;
 mod panics;
+mod part_room;
 mod parts;
 mod retries;
 mod room;

@@ -1,0 +1,76 @@
+//! Who is woken when a tenant, or the queue, has room again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use conversant::job_queue::Scope;
+
+use crate::parts::{Woken, poll};
+
+type Queue = conversant::job_queue::JobQueue<u32, u32>;
+
+/// Of claims that their tenant or the queue has no room for, as many are woken as there is room,
+/// each in its turn.
+#[test]
+fn room_wakes_as_many_claims_of_parts_as_it_has_place_for() {
+    const MANY: usize = 5;
+    for scope in [Scope::Tenant("shop".into()), Scope::Queue] {
+        let queue = Queue::new();
+        queue.set_limit(scope.clone(), 0).unwrap();
+        let shop = queue.tenant("shop");
+        let groups = [0, 1, 2, 3, 4].map(|name: u64| shop.group(name));
+        let woken = [(); MANY].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+        let times = || [0, 1, 2, 3, 4].map(|n: usize| woken[n].0.load(Ordering::Relaxed));
+        let mut waits: Vec<_> = groups.iter().map(|group| group.claim_one()).collect();
+        for (n, wait) in waits.iter_mut().enumerate() {
+            assert!(poll(wait, &woken[n]).is_pending());
+            groups[n].push(n as u32, n as u32).unwrap();
+        }
+        assert_eq!(times(), [0; MANY]);
+        queue.set_limit(scope, 2).unwrap();
+        assert_eq!(times(), [1, 1, 0, 0, 0]);
+        // One that leaves passes its turn on; each that ends makes room for one.
+        drop(waits.remove(0));
+        assert_eq!(times(), [1, 1, 1, 0, 0]);
+        for n in 1..MANY {
+            let Poll::Ready(Ok(claim)) = poll(&mut waits[n - 1], &woken[n]) else {
+                panic!("no job for {n}");
+            };
+            claim.complete().unwrap();
+            let next = [0, 1, 2, 3, 4].map(|other| usize::from(other < n + 3));
+            assert_eq!(times(), next);
+        }
+    }
+}
+
+/// The tenants have room in turn, and so have the parts of each.
+#[test]
+fn room_wakes_in_a_circle() {
+    let queue = Queue::new();
+    queue.set_limit(Scope::Queue, 1).unwrap();
+    let tenants = ["a", "b"].map(|name| queue.tenant(name));
+    let groups = [0, 1, 2, 3].map(|n: u64| tenants[n as usize % 2].group(n));
+    for group in groups.iter().cycle().take(12) {
+        group.push(0, 0).unwrap();
+    }
+    let mut held = queue.try_claim_one().unwrap();
+    let woken = [(); 4].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+    let mut waits: Vec<_> = groups.iter().map(|group| group.claim_one()).collect();
+    for (wait, woken) in waits.iter_mut().zip(&woken) {
+        assert!(poll(wait, woken).is_pending());
+    }
+    let mut order = Vec::new();
+    while order.len() < 8 {
+        held.complete().unwrap();
+        let is_woken = |n: &usize| woken[*n].0.swap(0, Ordering::Relaxed) > 0;
+        let all: Vec<_> = (0..4).filter(is_woken).collect();
+        let &[n] = &all[..] else {
+            panic!("woken: {all:?}");
+        };
+        held = groups[n].try_claim_one().unwrap();
+        assert!(poll(&mut waits[n], &woken[n]).is_pending());
+        order.push(n);
+    }
+    assert_eq!(order, [0, 1, 2, 3, 0, 1, 2, 3]);
+}
