@@ -61,9 +61,9 @@ impl Shared {
             todo: Vec::new(),
         };
         let mut session = session;
-        let now = self.origin.elapsed();
         let (state, wakes) = session.parts();
-        self.submissions.take_in(state, posting, now);
+        let clock = || self.origin.elapsed();
+        let now = self.submissions.take_in(state, posting, clock);
         state.advance(now, wakes);
         let result = f(state, wakes, now);
         session.repeat(|state, wakes| {

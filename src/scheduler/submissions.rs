@@ -111,19 +111,33 @@ impl Submissions {
         }
     }
 
-    /// Takes in the posted tasks, if the list was open. With `open` it stays open.
+    /// Takes in the posted tasks, if the list was open. With `open` it stays open. Returns the
+    /// time, at which all of them had been posted.
     #[inline]
-    pub(super) fn take_in(&self, state: &mut State, open: bool, now: Duration) {
-        if state.posting.open {
-            self.take_posted(state, open, now);
+    pub(super) fn take_in(
+        &self,
+        state: &mut State,
+        open: bool,
+        clock: impl FnOnce() -> Duration,
+    ) -> Duration {
+        match state.posting.open {
+            true => self.take_posted(state, open, clock),
+            false => clock(),
         }
     }
 
     #[inline(never)]
-    fn take_posted(&self, state: &mut State, open: bool, now: Duration) {
+    fn take_posted(
+        &self,
+        state: &mut State,
+        open: bool,
+        clock: impl FnOnce() -> Duration,
+    ) -> Duration {
         let mut posted = std::mem::take(&mut state.posting.buffer);
-        {
+        let now = {
             let list = &mut *self.0.lock();
+            // Under the lock: no task starts before it was posted.
+            let now = clock();
             let tasks = &mut list.tasks;
             std::mem::swap(&mut tasks.posted, &mut posted);
             (tasks.len, tasks.looked) = (0, nanos(now));
@@ -131,7 +145,8 @@ impl Submissions {
             list.leave_bodies(state);
             list.open = open;
             state.posting.open = open;
-        }
+            now
+        };
         for posted in posted.drain(..) {
             let Posted {
                 caller,
@@ -146,6 +161,7 @@ impl Submissions {
             }
         }
         state.posting.buffer = posted;
+        now
     }
 
     /// Opens or closes the list after an event, by invariant 1. False if tasks were taken in by
@@ -161,7 +177,7 @@ impl Submissions {
     fn set_open(&self, state: &mut State, open: bool, now: Duration) -> bool {
         if !open {
             let last = state.core.last;
-            self.take_in(state, false, now);
+            self.take_in(state, false, || now);
             if state.core.unfinished == 0 {
                 // The scheduler is empty: gives back all memory except bodies.
                 let list = &mut *self.0.lock();

@@ -111,6 +111,26 @@ fn submissions_against_retirement() {
     });
 }
 
+/// Also one that is submitted while the only worker looks for its next task.
+#[test]
+fn no_task_starts_before_it_was_submitted() {
+    schedules::explore(|| {
+        let scheduler = Scheduler::builder().workers(1).idle(Duration::ZERO);
+        let scheduler = scheduler.build().unwrap();
+        let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+        let tasks: Vec<_> = (0..3)
+            .filter_map(|n| caller.exec(move || Ok::<u32, ()>(n)).ok())
+            .collect();
+        for mut task in tasks {
+            let outcome = task.outcome().wait().unwrap();
+            let run = outcome.run.expect("nobody cancels");
+            assert!(outcome.queued <= run.start && run.start <= run.end);
+        }
+        drop(caller);
+        assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+    });
+}
+
 /// Tasks are submitted while the only worker is busy for another caller, and while their caller or
 /// their scheduler closes: every accepted task is waited for, and all of them are done.
 fn submissions_against(close: fn(&Scheduler, &Caller) -> Option<u64>) {
