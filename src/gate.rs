@@ -322,10 +322,12 @@ impl Default for TierGate {
 
 impl fmt::Debug for TierGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Written under no lock: the writer is user code.
+        let state = self.shared.state.try_lock();
+        let counts = state.map(|mut state| state.counts(&self.shared.word));
         let mut debug = f.debug_struct("TierGate");
-        if let Some(mut state) = self.shared.state.try_lock() {
-            state.read(&self.shared.word);
-            debug.field("tiers", &state.tiers);
+        if let Some(counts) = counts {
+            debug.field("counts", &counts);
         }
         debug.finish_non_exhaustive()
     }

@@ -3,6 +3,7 @@
 use crate::sync::MutexGuard;
 use crate::wait::WaitCounts;
 
+use super::word::Word;
 use super::{State, TierGate};
 
 /// How many tickets and waits there are. See [`TierGate::counts`].
@@ -66,15 +67,22 @@ impl TierGate {
     /// The state with the current counts in it, and a summary.
     fn read(&self) -> (MutexGuard<'_, State>, Counts) {
         let mut state = self.shared.state.lock_plain();
-        state.read(&self.shared.word);
-        let State { tiers, waits } = &*state;
-        let counts = Counts {
+        let counts = state.counts(&self.shared.word);
+        (state, counts)
+    }
+}
+
+impl State {
+    /// A summary, after the current counts were read.
+    pub(super) fn counts(&mut self, word: &Word) -> Counts {
+        self.read(word);
+        let Self { tiers, waits } = &*self;
+        Counts {
             open: tiers.open(),
             draining: tiers.draining(),
             inside: tiers.running(),
             outside: tiers.waiting(),
             enters: WaitCounts::sum(waits.values()),
-        };
-        (state, counts)
+        }
     }
 }
