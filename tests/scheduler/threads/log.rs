@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -297,5 +298,30 @@ fn what_is_refused_since_no_worker_starts_is_told_as_cancelled() {
         }
         assert!(caller.release(How::Drain).wait().unwrap().tasks == 0);
         end(&scheduler);
+    });
+}
+
+/// It is dropped with the last handle of its scheduler, after the log's last event.
+#[test]
+fn the_end_of_a_future_that_nobody_can_wake_is_not_told() {
+    finishes(|| {
+        let told = Told::default();
+        let (scheduler, caller) = logged(1, told.clone());
+        let (alive, dropped) = channel::<()>();
+        let never = async move {
+            let _alive = alive;
+            std::future::pending::<Result<(), ()>>().await
+        };
+        caller.spawn_detached(Place::new(), never).unwrap();
+        drop((caller, scheduler));
+        assert!(dropped.recv().is_err());
+        let told = told.take();
+        let [events] = &*told.values().collect::<Vec<_>>() else {
+            panic!("{told:?}");
+        };
+        assert!(matches!(
+            &***events,
+            [Event::Queued(_), Event::Started { .. }]
+        ));
     });
 }
