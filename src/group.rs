@@ -137,11 +137,25 @@ impl<T> Group<T> {
         self.waiting() as usize
     }
 
-    /// Counts `more` waiting messages. The caller holds the lock.
+    /// Counts `more` messages that are sent. The caller holds the lock.
     ///
     /// # Panics
     ///
-    /// If the count would reach 2^32; then nothing has changed.
+    /// If the count would reach 2^31; then nothing has changed. So what comes back has room.
+    #[inline]
+    pub(crate) fn add_sent(&self, more: usize) {
+        let waiting = self.waiting();
+        let fits = more <= Limit::MAX.saturating_sub(waiting) as usize;
+        assert!(fits, "fewer than 2^31 messages wait in a group");
+        self.mailbox.set_note(waiting + more as u32);
+    }
+
+    /// Counts `more` waiting messages that come back or are put first. The caller holds the lock.
+    ///
+    /// # Panics
+    ///
+    /// If the count would reach 2^32; then nothing has changed. Those that come back take far more
+    /// memory than those that are sent.
     #[inline]
     pub(crate) fn add_waiting(&self, more: usize) {
         let (waiting, wraps) = self.waiting().overflowing_add(more as u32);
@@ -159,7 +173,7 @@ impl<T> Group<T> {
     /// Appends a message.
     #[inline]
     pub(crate) fn append(&self, mailbox: &mut Mailbox<T>, message: T) {
-        self.add_waiting(1);
+        self.add_sent(1);
         mailbox.plain.push(message);
     }
 
@@ -167,9 +181,9 @@ impl<T> Group<T> {
     ///
     /// # Panics
     ///
-    /// As [`add_waiting`](Self::add_waiting); then nothing has changed.
+    /// As [`add_sent`](Self::add_sent); then nothing has changed.
     pub(crate) fn append_all(&self, mailbox: &mut Mailbox<T>, messages: Vec<T>) {
-        self.add_waiting(messages.len());
+        self.add_sent(messages.len());
         mailbox.plain.push_all(messages);
     }
 

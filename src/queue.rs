@@ -122,7 +122,7 @@
 //! No user code runs under the queue's locks: wakers, drops of messages and the iterator of
 //! [`Conversation::send_all`] may call the queue. A waker that panics stops nobody. Messages
 //! that are dropped together, as with the queue, are dropped like a `Vec`: if two of the drops
-//! panic, the process aborts. A send panics if 2^32 messages would wait in one group; that
+//! panic, the process aborts. A send panics if 2^31 messages would wait in one group; that
 //! message is not sent.
 //!
 //! # Cost

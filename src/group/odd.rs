@@ -174,11 +174,11 @@ impl<T> Group<T> {
     ) {
         let last = mailbox.rare.as_ref().and_then(|rare| rare.last_sent());
         if tier == 0 && last.is_none_or(|last| last <= mailbox.number()) {
-            self.add_waiting(messages.len());
+            self.add_sent(messages.len());
             messages.for_each(|message| mailbox.plain.push(message));
         } else {
             let end = self.end(mailbox);
-            self.add_waiting(messages.len());
+            self.add_sent(messages.len());
             for (number, message) in (end..).zip(messages) {
                 mailbox.insert_odd(Taken::new(SENT | number, tier, message));
             }

@@ -325,3 +325,24 @@ fn what_is_put_first_is_of_tier_0() {
     let all: Vec<_> = all.map(|t| (t.tier, t.message)).collect();
     assert_eq!(all, [(0, 'a'), (0, 'b'), (3, 'c')]);
 }
+
+/// A group that is full of sent messages has room for those that come back.
+#[test]
+fn a_full_group_takes_back_what_is_out() {
+    const MANY: usize = Limit::MAX as usize;
+    let group = group(0);
+    let mut mailbox = group.lock();
+    group.append(&mut mailbox, 'a');
+    let taken = group.take(&mut mailbox).unwrap();
+    group.add_sent(MANY - 1);
+    group.append(&mut mailbox, 'b');
+    for more in [1, MANY, usize::MAX] {
+        let send = || group.add_sent(more);
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(send));
+        assert!(refused.is_err() && group.waiting() == Limit::MAX);
+    }
+    group.put_back(&mut mailbox, taken);
+    assert_eq!(group.waiting(), Limit::MAX + 1);
+    let first = group.take(&mut mailbox).map(|first| first.message);
+    assert_eq!((first, group.waiting()), (Some('a'), Limit::MAX));
+}
