@@ -326,7 +326,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         let (limit, level, capacity) = self.shards.made();
         let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
         if capacity != Limit::Unlimited {
-            self.queue().set_capacity(&group, capacity);
+            _ = self.queue().set_capacity(&group, capacity); // No error: nothing waits.
         }
         let names = self.shards.names.get();
         let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));

@@ -116,7 +116,8 @@ impl<K, T, S> Keyed<K, T, S> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] above [`Limit::MAX`].
+    /// [`OutOfRange`] above [`Limit::MAX`], or if more than 2^30 messages wait in a group that has
+    /// no capacity yet.
     pub fn capacity_each(self, capacity: impl Into<Limit>) -> Result<Self, OutOfRange> {
         let capacity = capacity.into().checked("capacity")?;
         self.queue().capacity.use_parts();
@@ -130,7 +131,7 @@ impl<K, T, S> Keyed<K, T, S> {
             let like: Vec<GroupRef<T>> = like.cloned().collect();
             drop(map);
             for group in like {
-                self.queue().set_capacity(&group, capacity);
+                self.queue().set_capacity(&group, capacity)?;
             }
         }
         Ok(self)

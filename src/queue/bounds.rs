@@ -11,6 +11,7 @@
 //!
 //! A send that looked before a capacity was set may take permits that the capacity does not have.
 
+use crate::error::OutOfRange;
 use crate::group::{Admitted, BOUNDED, CLOSED, GROUP, Guard, LANE, Mailbox, bound};
 use crate::limit::Limit;
 use crate::semaphore::{AcquireError, Permit, Semaphore};
@@ -20,6 +21,10 @@ use crate::turnstile::Turnstile;
 use super::GroupRef;
 use super::capacity::{Permits, number};
 use super::refuse::SendReason;
+
+/// The most messages that may wait where a capacity is set. They may all be a debt of its
+/// permits, which has room for as many that come back later.
+const MOST_WAITING: u32 = 1 << 30;
 
 /// The current semaphore of the group's capacity (`GROUP`) or of the lane's (`LANE`).
 pub(crate) type Bound<O> = fn(&mut O, usize) -> Option<Arc<Semaphore>>;
@@ -121,21 +126,28 @@ pub(crate) fn own_capacity<T>(group: &GroupRef<T>) -> Limit {
     group.lock().own_bound().0
 }
 
+/// Whether a first capacity can be set where so many messages wait.
+pub(super) fn check_waiting(waiting: u64) -> Result<(), OutOfRange> {
+    let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+    OutOfRange::check("messages that wait", waiting, 0, MOST_WAITING)
+}
+
 /// Changes the capacity of a locked group in which `waiting` messages wait. [`finish_change`] must
-/// follow for what it returns.
+/// follow for what it returns. An error has changed nothing.
 pub(super) fn change<T>(
     mailbox: &mut Mailbox<T>,
     waiting: u32,
     capacity: Limit,
-) -> Option<Arc<Semaphore>> {
+) -> Result<Option<Arc<Semaphore>>, OutOfRange> {
     let Limit::AtMost(most) = capacity else {
-        return mailbox.set_bound(waiting, GROUP, None);
+        return Ok(mailbox.set_bound(waiting, GROUP, None));
     };
     let old = mailbox.bound(GROUP);
     if old.is_none() {
+        check_waiting(waiting.into())?;
         _ = mailbox.set_bound(waiting, GROUP, Some(bound(most)));
     }
-    old
+    Ok(old)
 }
 
 /// Ends the change of a bound to this capacity. Under no lock.

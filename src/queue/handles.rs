@@ -152,7 +152,8 @@ impl<T> Group<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    /// [`OutOfRange`] above [`Limit::MAX`], or if there is no capacity yet and more than 2^30
+    /// messages wait; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         set_capacity(&self.pin, capacity.into())
     }
@@ -266,7 +267,8 @@ impl<T> Conversation<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    /// [`OutOfRange`] above [`Limit::MAX`], or if there is no capacity yet and more than 2^30
+    /// messages wait; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         set_capacity(&self.pin, capacity.into())
     }
@@ -280,8 +282,7 @@ impl<T> Conversation<T> {
 
 fn set_capacity<T>(group: &Pinned<T>, capacity: Limit) -> Result<(), OutOfRange> {
     let capacity = capacity.checked("capacity")?;
-    group.queue().set_capacity(group, capacity);
-    Ok(())
+    group.queue().set_capacity(group, capacity)
 }
 
 impl<T> KeepsGroups<T> for Shared<T> {
@@ -308,13 +309,18 @@ impl<T> Shared<T> {
     }
 
     /// Changes the group's own capacity, which is in range.
-    pub(crate) fn set_capacity(&self, group: &GroupRef<T>, capacity: Limit) {
+    pub(crate) fn set_capacity(
+        &self,
+        group: &GroupRef<T>,
+        capacity: Limit,
+    ) -> Result<(), OutOfRange> {
         self.capacity.use_parts();
         let changed = self.with_group(group, |_, mailbox| {
             let changed = bounds::change(mailbox, group.waiting(), capacity);
             (changed, Age::Same)
         });
-        bounds::finish_change(changed, capacity);
+        bounds::finish_change(changed?, capacity);
+        Ok(())
     }
 
     /// Bumps a group. Takes only its lock, unless the group has other flags than [`BUMPED`].

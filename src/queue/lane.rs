@@ -110,11 +110,12 @@ impl<T> Lane<T> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
+    /// [`OutOfRange`] above [`Limit::MAX`], or if there is no capacity yet and more than 2^30
+    /// messages wait; nothing has changed.
     pub fn set_capacity(&self, capacity: impl Into<Limit>) -> Result<(), OutOfRange> {
         let (shared, capacity) = (self.shared(), capacity.into().checked("capacity")?);
         shared.capacity.use_parts();
-        let changed = shared.with_state(|state| state.change_lane(self.key(), capacity));
+        let changed = shared.with_state(|state| state.change_lane(self.key(), capacity))?;
         bounds::finish_change(changed, capacity);
         Ok(())
     }

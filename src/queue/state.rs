@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Closed;
+use crate::error::{Closed, OutOfRange};
 use crate::group::{
     BOUNDED, CLOSED, COUNTED, Group, GroupKey, LANE, Mailbox, NAMED, PEEKED, POISONED, Phase,
     STARTED, TIERED, UNPINNED, bound,
@@ -23,6 +23,7 @@ use crate::semaphore::Semaphore;
 use crate::sync::{Arc, WakeArc};
 use crate::wait::Waiters;
 
+use super::bounds::check_waiting;
 use super::named_waits::NamedWaits;
 use super::refuse::NoMore;
 use super::submissions::{FEW, MIXED, MOVED, Move, Submissions, Token};
@@ -340,24 +341,34 @@ impl<T> State<T> {
         }
     }
 
-    /// Changes the capacity of a lane. `finish_change` must follow for what it returns.
-    pub(super) fn change_lane(&mut self, lane: LaneKey, capacity: Limit) -> Option<Arc<Semaphore>> {
-        let (bounds, index) = (&mut self.lane_bounds, lane.index());
-        let (new, changed) = match (bounds.get(&index).cloned(), capacity) {
-            (None, Limit::Unlimited) => return None,
-            (Some(old), Limit::AtMost(_)) => return Some(old),
-            (Some(_), Limit::Unlimited) => (None, bounds.remove(&index)),
-            (None, Limit::AtMost(_)) => {
+    /// Changes the capacity of a lane. `finish_change` must follow for what it returns. An error
+    /// has changed nothing.
+    pub(super) fn change_lane(
+        &mut self,
+        lane: LaneKey,
+        capacity: Limit,
+    ) -> Result<Option<Arc<Semaphore>>, OutOfRange> {
+        let index = lane.index();
+        let (old, groups) = match (self.lane_bounds.get(&index).cloned(), capacity) {
+            (None, Limit::Unlimited) => return Ok(None),
+            (Some(old), Limit::AtMost(_)) => return Ok(Some(old)),
+            (old, _) => (old, self.groups_of(lane)),
+        };
+        let bounds = &mut self.lane_bounds;
+        let (new, changed) = match old {
+            Some(_) => (None, bounds.remove(&index)),
+            None => {
+                check_waiting(groups.iter().map(|group| u64::from(group.waiting())).sum())?;
                 // Let nobody in before all waiting messages are counted.
                 let new = bound(0);
                 bounds.insert(index, Arc::clone(&new));
                 (Some(Arc::clone(&new)), Some(new))
             }
         };
-        for group in self.groups_of(lane) {
+        for group in groups {
             let mut mailbox = group.lock();
             _ = mailbox.set_bound(group.waiting(), LANE, new.clone());
         }
-        changed
+        Ok(changed)
     }
 }

@@ -284,3 +284,38 @@ fn idle_groups_are_as_small_as_before() {
         is_as_before("each gave one back that came again in the same turn");
     }
 }
+
+/// The permits of a capacity count what waits beyond it as a debt, which must not wrap.
+#[test]
+fn no_first_capacity_behind_a_backlog_too_long_to_count() {
+    let queue = Queue::<u8>::new();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let [one, other] = [(); 2].map(|()| lane.conversation().unwrap());
+    let refused = |set: Result<(), OutOfRange>, asked| {
+        let refused = set.unwrap_err();
+        assert_eq!((refused.asked, refused.most), (asked, 1 << 30));
+    };
+    let wait = |conversation: &Conversation<u8>, more: usize| {
+        let _mailbox = conversation.pin.lock();
+        conversation.pin.add_sent(more);
+    };
+    wait(&one, 1 << 30);
+    one.set_capacity(1).unwrap();
+    assert_eq!(one.send(1).unwrap_err().reason, SendReason::GroupFull);
+    wait(&other, 1);
+    refused(lane.set_capacity(1), (1 << 30) + 1);
+    assert_eq!((lane.capacity(), other.send(2)), (Limit::Unlimited, Ok(())));
+    wait(&other, 1 << 30);
+    refused(other.set_capacity(1), (1 << 30) + 2);
+    refused(lane.set_capacity(1), (1 << 31) + 2);
+    assert_eq!(other.capacity(), Limit::Unlimited);
+    one.set_capacity(2).unwrap();
+    for (conversation, left) in [(&one, 0), (&other, 1)] {
+        let _mailbox = conversation.pin.lock();
+        conversation
+            .pin
+            .remove_waiting(conversation.pin.waiting() - left);
+    }
+    lane.set_capacity(1).unwrap();
+    assert_eq!(other.send(3).unwrap_err().reason, SendReason::LaneFull);
+}
