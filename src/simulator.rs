@@ -191,7 +191,8 @@ impl Simulation {
         self.core.status(0)
     }
 
-    /// The rows of the tasks that have ended, in order of their ends.
+    /// The rows of the tasks that have ended, in order of their ends. A task that is queued after
+    /// 2^64 nanoseconds, 584 years, is said to be queued then.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
