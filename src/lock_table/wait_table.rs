@@ -232,8 +232,11 @@ impl<K> WaitTable<K> {
             self.deferred
                 .wakers
                 .extend(wait.waker.map(ClonedWaker::from));
-            if wait.outcome.is_none() {
-                self.leave_queue(owner, wait.node);
+            match wait.outcome {
+                None => self.leave_queue(owner, wait.node),
+                // Nobody has taken it.
+                Some(Err(LockError::Deadlock(report))) => self.deferred.reports.push(report),
+                Some(_) => {}
             }
         }
         // From leaf to root.

@@ -1,6 +1,6 @@
 //! A name whose drop panics: the thread that drops it unwinds, and nothing is left of the owner.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +8,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::super::{Lock, LockError, LockTable, Resource};
+use super::super::{Lock, LockError, LockTable, Owner, Resource};
 use crate::modes::Mode::{Is, Ix, S, X};
 use crate::wait::Wait;
 
 thread_local! {
     static FUSE: Cell<u32> = const { Cell::new(u32::MAX) };
+    static WATCHED: RefCell<Option<LockTable<Sticky>>> = const { RefCell::new(None) };
+    /// Whether a name was dropped while the watched table was locked.
+    static UNDER_A_LOCK: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +24,9 @@ struct Sticky(u32);
 
 impl Drop for Sticky {
     fn drop(&mut self) {
+        let is_locked = |locks: &LockTable<_>| locks.shared.wait_table.try_lock().is_none();
+        let under_a_lock = WATCHED.with_borrow(|watched| watched.as_ref().is_some_and(is_locked));
+        UNDER_A_LOCK.set(under_a_lock || UNDER_A_LOCK.get());
         let left = FUSE.get();
         FUSE.set(left.wrapping_sub(1));
         if left == 0 {
@@ -222,4 +228,42 @@ fn a_victim_that_is_polled_again_has_its_error() {
         assert_eq!(a.holdings().count(), 1, "fuse {fuse}");
     }
     assert!(panics > 0);
+}
+
+/// The table has forgotten the report by then: the victim's error has the last names.
+#[test]
+fn an_error_that_nobody_took_is_dropped_without_a_lock() {
+    fn fails<'a>(
+        locks: &LockTable<Sticky>,
+        victim: &'a mut Owner<Sticky>,
+        [own, wanted]: [u32; 2],
+    ) -> Wait<Lock<'a, Sticky>> {
+        let mut other = locks.owner(1);
+        victim.try_lock(&Sticky(own), X).unwrap();
+        other.try_lock(&Sticky(wanted), X).unwrap();
+        let mut fails = victim.lock(&Sticky(wanted), X);
+        assert!(poll(&mut fails).is_pending());
+        assert!(poll(&mut other.lock(&Sticky(own), X)).is_pending());
+        fails
+    }
+    for forgotten in [false, true] {
+        let locks = LockTable::new();
+        let [mut victim, mut later] = [(); 2].map(|()| locks.owner(0));
+        let fails_first = fails(&locks, &mut victim, [1, 2]);
+        let first = locks.deadlocks().pop();
+        while locks.deadlocks().first() == first.as_ref() {
+            drop(fails(&locks, &mut later, [3, 4]));
+            later.release_all();
+        }
+        drop(first);
+        WATCHED.set(Some(locks.clone()));
+        match forgotten {
+            true => std::mem::forget(fails_first),
+            false => drop(fails_first),
+        }
+        drop((victim, later));
+        WATCHED.take();
+        assert!(!UNDER_A_LOCK.get());
+        assert!(locks.is_empty());
+    }
 }
