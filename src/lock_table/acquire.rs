@@ -102,20 +102,36 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), LockError<K>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
-        let mut lock = Lock { owner: self, asked };
-        match lock.take()? {
+        Lock { owner: self, asked }.try_now()
+    }
+}
+
+impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
+    /// Asks for this resource next, whatever is left of an earlier request.
+    pub(super) fn ask(&mut self, resource: &K, mode: Mode) {
+        self.owner.abort_pending();
+        self.owner.path.clear();
+        self.asked = Some((resource.clone(), mode));
+    }
+
+    /// Whether nothing is left to be taken of what was asked for: it was granted, or cannot be.
+    pub(super) fn is_settled(&self) -> bool {
+        self.asked.is_none() && self.owner.path.is_empty()
+    }
+
+    /// Takes what was asked for, if it need not wait. After an error the drop puts back what was
+    /// taken, and so does [`ask`](Self::ask).
+    pub(super) fn try_now(&mut self) -> Result<(), LockError<K>> {
+        match self.take()? {
             Room::Free => Ok(()),
             Room::Held | Room::Kept | Room::Revoked => Err(LockError::WouldBlock),
-            // On failure, the drop puts back what was taken.
-            Room::Busy => match lock.acquire(&mut None) {
+            Room::Busy => match self.acquire(&mut None) {
                 Poll::Ready(result) => result,
                 Poll::Pending => Err(LockError::WouldBlock),
             },
         }
     }
-}
 
-impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
     /// Takes the whole path without the wait table, or changes nothing.
     #[inline]
     fn take(&mut self) -> Result<Room, LockError<K>> {

@@ -16,6 +16,10 @@ pub struct FirstFree<'a, K: Resource, S: BuildHasher = RandomState> {
     lock: Lock<'a, K, S>,
     /// None once they have been looked through: then it waits for the first.
     all: Option<Vec<K>>,
+    /// The one that is next.
+    at: usize,
+    /// It has been asked for.
+    asked: bool,
     mode: Mode,
 }
 
@@ -83,7 +87,13 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         let all = Some(resources.into_iter().collect());
         let (owner, asked) = (self, None);
         let lock = Lock { owner, asked };
-        Wait::new(FirstFree { lock, all, mode })
+        Wait::new(FirstFree {
+            lock,
+            all,
+            at: 0,
+            asked: false,
+            mode,
+        })
     }
 }
 
@@ -100,14 +110,21 @@ impl<K: Resource, S: BuildHasher> Op for FirstFree<'_, K, S> {
         let Some(head) = all.first() else {
             return Some(Ok(None));
         };
-        match self.lock.owner.first_free(all, self.mode) {
-            Ok(None) => {
-                self.lock.asked = Some((head.clone(), self.mode));
-                self.all = None;
-                None
+        while let Some(next) = all.get(self.at) {
+            // The drop of a name may have panicked after the grant.
+            if !self.asked || !self.lock.is_settled() {
+                self.asked = false;
+                self.lock.ask(next, self.mode);
+                self.asked = true;
             }
-            found => Some(found),
+            match self.lock.try_now() {
+                Err(LockError::WouldBlock) => (self.at, self.asked) = (self.at + 1, false),
+                tried => return Some(tried.map(|()| Some(self.at))),
+            }
         }
+        self.lock.ask(head, self.mode);
+        self.all = None;
+        None
     }
 
     fn attempt(&mut self) -> Option<Self::Output> {

@@ -334,6 +334,10 @@ impl<K> Path<K> {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
     /// Clears the path. The next one uses its memory.
     #[inline]
     pub(super) fn clear(&mut self) {

@@ -207,6 +207,40 @@ fn a_wait_that_is_polled_again_is_granted_once() {
     assert!(panics > 1, "{panics}");
 }
 
+/// The drop of a name panics at every name in turn, and all is free by the next poll.
+#[test]
+fn the_first_that_is_free_is_granted_once() {
+    let mut panics = 0;
+    for fuse in 0..12 {
+        let locks = LockTable::new();
+        let [mut a, mut b, mut c] = [(); 3].map(|()| locks.owner(0));
+        b.try_lock(&Sticky(1), X).unwrap();
+        b.try_lock(&Sticky(31), X).unwrap();
+        c.try_lock(&Sticky(2), S).unwrap();
+        let names = [1, 31, 2].map(Sticky);
+        let mut wait = a.first_free_or_wait(names, S);
+        let mut poll = || Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop()));
+        let polled = with_fuse(fuse, &mut poll);
+        panics += u32::from(polled.is_none());
+        b.release_all();
+        let told = polled.unwrap_or_else(poll);
+        drop(wait);
+        let Poll::Ready(Ok(Some(at))) = told else {
+            panic!("fuse {fuse}: {told:?}");
+        };
+        let mut grants = [0; 3];
+        grants[at] = 1;
+        assert_eq!(
+            [1, 31, 2].map(|name| a.grants(&Sticky(name))),
+            grants,
+            "fuse {fuse}"
+        );
+        a.release_all();
+        assert_eq!(locks.len(), 1, "fuse {fuse}");
+    }
+    assert!(panics > 3, "{panics}");
+}
+
 #[test]
 fn a_victim_that_is_polled_again_has_its_error() {
     let mut panics = 0;
