@@ -32,7 +32,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
             None => None,
             // Checked here, because `parent` may give another answer when it is asked again.
             Some(parent) if parent == *key => {
-                (*asked, self.path.unfit) = (None, Some(LockError::OwnAncestor));
+                // The error first: the drop of the name may panic.
+                (self.path.unfit, *asked) = (Some(LockError::OwnAncestor), None);
                 return false;
             }
             Some(parent) => match self.find_above(&parent, mode) {

@@ -51,7 +51,8 @@ impl Hash for Sticky {
 
 impl Resource for Sticky {
     fn parent(&self) -> Option<Self> {
-        (self.0 > 9).then(|| Sticky(self.0 / 10))
+        // 0 is its own parent.
+        (self.0 == 0 || self.0 > 9).then(|| Sticky(self.0 / 10))
     }
 }
 
@@ -300,4 +301,23 @@ fn an_error_that_nobody_took_is_dropped_without_a_lock() {
         assert!(!UNDER_A_LOCK.get());
         assert!(locks.is_empty());
     }
+}
+
+#[test]
+fn its_own_parent_is_refused_after_a_panic_too() {
+    let mut panics = 0;
+    for fuse in 0..5 {
+        let locks = LockTable::new();
+        let mut a = locks.owner(0);
+        let mut wait = a.lock(&Sticky(0), X);
+        let polled = with_fuse(fuse, || poll(&mut wait));
+        panics += u32::from(polled.is_none());
+        let refused = polled.unwrap_or_else(|| poll(&mut wait));
+        assert_eq!(
+            refused,
+            Poll::Ready(Err(LockError::OwnAncestor)),
+            "fuse {fuse}"
+        );
+    }
+    assert!(panics > 1, "{panics}");
 }
