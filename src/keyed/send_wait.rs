@@ -19,7 +19,7 @@ type ToSend<'a, K, T, S> =
 pub struct ToKey<'a, K, T, S> {
     keyed: &'a Keyed<K, T, S>,
     hash: u64,
-    /// `None` once it is in the map.
+    /// `None` once it is in the map, or no longer needed.
     key: Option<K>,
     /// The key's group, once it is needed.
     group: Option<Pinned<T>>,
@@ -57,6 +57,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
             |message, reason| Err(SendError { message, reason }),
         );
         steps.prepare = |(_, to)| to.find();
+        steps.let_go = |(_, to)| drop(to.key.take());
         steps.bound = |(_, to), which| {
             to.find();
             bound_of(to.group.as_ref()?, which)
@@ -67,13 +68,15 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
 
 impl<K: Hash + Eq, T, S: BuildHasher> ToKey<'_, K, T, S> {
     /// Finds or makes the group of the key, unless the queue is closed. The user's `Eq` may
-    /// panic, and so may the drop of a key that is forgotten.
+    /// panic, and so may the drop of a key that is forgotten, or of this one.
     fn find(&mut self) {
-        if self.group.is_none() {
+        if self.group.is_none() && self.key.is_some() {
             self.group = self.keyed.pin(self.hash, &mut self.key).ok();
             if self.group.is_some() {
                 self.keyed.queue().trim(true);
             }
         }
+        // Here, and not behind the send: nothing is sent yet.
+        drop(self.key.take());
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Steps<'a, O, M, R> {
     pub(crate) prepare: fn(&mut O),
     /// Sends it with its room.
     pub(crate) send: SendGranted<'a, O, M, R>,
+    /// Runs before it is given back: drops what of the sender may panic.
+    pub(crate) let_go: fn(&mut O),
     /// Gives it back for a reason.
     pub(crate) give_back: fn(M, SendReason) -> R,
     /// Told how the wait goes. Returns true if the wait must give up, since it would wait for
@@ -67,6 +69,7 @@ impl<'a, O, M, R> Steps<'a, O, M, R> {
             at_once: None,
             prepare: |_| (),
             send,
+            let_go: |_| (),
             give_back,
             on_pause: |_, _| false,
         }
@@ -176,6 +179,9 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     fn leave(&mut self, reason: SendReason) -> R {
         self.cancel();
         self.unblock();
+        if let Some((by, _)) = &mut self.pending {
+            (self.steps.let_go)(by);
+        }
         let (_by, message) = self.pending();
         (self.steps.give_back)(message, reason)
     }

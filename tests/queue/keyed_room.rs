@@ -223,3 +223,40 @@ fn a_forgotten_key_whose_drop_panics_loses_no_message_that_waits() {
     assert!(matches!(poll(&mut wait, &waker), Poll::Ready(Ok(()))));
     assert_eq!(serve(&queue), [2]);
 }
+
+/// Its own key, which the map does not need or which is refused.
+#[test]
+fn a_key_whose_drop_panics_loses_no_message_that_waits() {
+    for (capacity, closes) in [
+        (Some(1), false),
+        (Some(1), true),
+        (None, false),
+        (None, true),
+    ] {
+        let limit = capacity.map_or(Limit::Unlimited, Limit::AtMost);
+        let queue = Queue::builder().capacity(limit).build().unwrap();
+        let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap());
+        orders.send(Clumsy(1), 1).unwrap();
+        let (_, waker) = WakeCounter::new();
+        let mut wait = orders.send_wait(Clumsy(1), 2);
+        if capacity.is_some() {
+            assert!(poll(&mut wait, &waker).is_pending());
+        }
+        assert_eq!(serve(&queue), [1]);
+        if closes {
+            assert!(orders.is_empty());
+            queue.close();
+        }
+        PANICS.set(true);
+        let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut wait, &waker)));
+        assert!(polled.is_err());
+        assert_eq!(serve(&queue), [0; 0]);
+        match poll(&mut wait, &waker) {
+            Poll::Ready(Err(refused)) if closes => {
+                assert_eq!((refused.message, refused.reason), (2, SendReason::Closed));
+            }
+            Poll::Ready(Ok(())) if !closes => assert_eq!(serve(&queue), [2]),
+            _ => panic!("closes: {closes}"),
+        }
+    }
+}
