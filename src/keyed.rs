@@ -27,9 +27,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Memory ordering: that of the queue.
-//!
-//! Cost: one hash, one uncontended lock of a shard, and a send of the queue.
+//! Memory ordering: that of the queue. Cost: one hash, one uncontended lock of a shard, and a send
+//! of the queue.
 //!
 //! No user code runs under a lock except `Eq` and `Borrow` of keys, under the shard's lock:
 //! these must not call this `Keyed`. If one of them panics, nothing has changed and nothing is
@@ -91,8 +90,7 @@ pub struct Keyed<K, T, S = RandomState> {
 
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
 
-/// A key's group, its locked shard, and a group and a name that were not needed, to be dropped
-/// after the shard is unlocked.
+/// A key's group, its locked shard, and what was not needed, to be dropped under no lock.
 type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Unneeded<K, T>>);
 type Unneeded<K, T> = (Pinned<T>, Option<Arc<K>>);
 
@@ -297,12 +295,15 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     ) -> Result<(), SendError<T>> {
         let shard = self.shards.map(hash).lock();
         let mut key = Some(key);
-        let Ok((group, shard, _unneeded)) = self.group_of(shard, hash, &mut key) else {
+        let Ok((group, shard, unneeded)) = self.group_of(shard, hash, &mut key) else {
+            // Before there is a result, which would leak if this panics.
+            drop(key);
             let reason = SendReason::Closed;
             return Err(SendError { message, reason });
         };
         let sent = self.queue().send_one((&group, tier), message, shard);
         self.queue().trim(true);
+        drop((unneeded, key));
         sent
     }
 
@@ -345,8 +346,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 }
 
-// Under a shard's lock only `Eq` and `Borrow` are user code: if one panics, nothing has
-// changed.
+// Only `Eq` and `Borrow` run under a shard's lock: if one panics, nothing has changed.
 impl<K, T> UnwindSafe for Shards<K, T> {}
 impl<K, T> RefUnwindSafe for Shards<K, T> {}
 

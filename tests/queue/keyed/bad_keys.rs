@@ -214,3 +214,28 @@ fn a_key_whose_drop_panics_does_not_keep_its_group() {
     assert!(orders.is_empty());
     assert_eq!(queue.counts().groups, 0);
 }
+
+/// What is returned is dropped too, when the caller unwinds.
+#[test]
+fn a_key_whose_drop_panics_keeps_no_refused_message() {
+    for closes in [false, true] {
+        let queue = Queue::builder().capacity(1).build().unwrap();
+        let orders = keyed(&queue);
+        let message = Arc::new(());
+        orders.send(Clumsy(1), message.clone()).unwrap();
+        if closes {
+            queue.close();
+        }
+        // Known, and then unknown to a closed queue.
+        for key in [Clumsy(1), Clumsy(2)]
+            .into_iter()
+            .take(1 + usize::from(closes))
+        {
+            PANICS.set(true);
+            let refused = AssertUnwindSafe(|| drop(orders.send(key, message.clone())));
+            assert!(catch_unwind(refused).is_err());
+            assert_eq!(Arc::strong_count(&message), 2);
+        }
+        assert_eq!(served(&queue).len(), 1);
+    }
+}
