@@ -31,8 +31,8 @@
 //! of the queue.
 //!
 //! No user code runs under a lock except `Eq` and `Borrow` of keys, under the shard's lock:
-//! these must not call this `Keyed`. If one of them panics, nothing has changed and nothing is
-//! sent.
+//! these must call neither this `Keyed` nor its queue. If one of them panics, nothing has changed
+//! and nothing is sent.
 
 // State: a map from keys to groups, sharded by hash, each shard under a mutex. The groups are
 // the queue's; the map pins them.
