@@ -48,7 +48,8 @@ impl<T> Queue<T> {
     /// # Panics
     ///
     /// If a conversation belongs to another queue, or the iterator panics. Messages that were
-    /// pulled and not yet sent, at most 16, are dropped; all before them are sent.
+    /// pulled and not yet sent are dropped; all before them are sent. They are at most 16, unless
+    /// one of them has been refused.
     pub fn send_many<'a>(
         &self,
         messages: impl IntoIterator<Item = (&'a Conversation<T>, T)>,
