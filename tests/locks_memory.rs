@@ -59,6 +59,21 @@ fn keys_used_once_leave_nothing() {
         owner.release(&Name(Some(n))).unwrap();
     }
     assert!(live() - before < 4_096, "one at a time");
+    // One lock, granted once more behind each savepoint.
+    for _ in 0..KEYS {
+        lock(&mut owner, 7);
+        owner.savepoint();
+    }
+    let full = live() - before;
+    for _ in 1..KEYS {
+        owner.release(&Name(Some(7))).unwrap();
+    }
+    let left = live() - before;
+    assert!(
+        left < 8_192,
+        "{left} bytes of {full} remember what was released"
+    );
+    owner.release_all();
     drop(owner);
     for _ in 0..1_000 {
         lock(&mut locks.owner(0), 7);

@@ -9,6 +9,9 @@
 
 use crate::modes::{Mode, joined};
 
+/// The list of earlier entries keeps room for this many.
+const FEW: usize = 4;
+
 #[derive(Default)]
 pub(super) struct Grants {
     last: Option<Entry>,
@@ -96,14 +99,16 @@ impl Grants {
         while self.last_epoch().is_some_and(|last| last >= epoch) {
             self.last = self.earlier.pop();
         }
-        if self.last.is_none() {
-            *self = Self::default();
+        match self.last {
+            Some(_) => self.shrink(),
+            None => *self = Self::default(),
         }
     }
 
-    #[cfg(all(test, not(shuttle)))]
-    pub(super) fn entries(&self) -> usize {
-        self.earlier.len() + usize::from(self.last.is_some())
+    /// How many entries there are before the last.
+    #[inline]
+    pub(super) fn earlier(&self) -> usize {
+        self.earlier.len()
     }
 
     /// Limits the count and the mode of every entry. If the last entry that changes is left without
@@ -124,6 +129,15 @@ impl Grants {
         repeated.for_each(drop);
         if self.last.as_mut().is_some_and(repeats) {
             self.last = self.earlier.pop();
+        }
+        self.shrink();
+    }
+
+    /// Gives memory back if most of it is not used.
+    fn shrink(&mut self) {
+        let room = FEW.max(2 * self.earlier.len());
+        if self.earlier.capacity() > 2 * room {
+            self.earlier.shrink_to(room);
         }
     }
 }

@@ -191,7 +191,7 @@ impl<K> Holds<K> {
     #[inline]
     fn lower(&mut self, start: HoldId, change: impl FnOnce(&mut Grants)) {
         self.count(start, false);
-        change(&mut self.slots.get_mut(start).grants);
+        self.slots.change(start, change);
         let mut at = start;
         loop {
             let hold = self.slots.get_mut(at);

@@ -79,8 +79,8 @@ impl<K, S> Owner<K, S> {
 
     /// Makes a savepoint, to which [`release_to`](Self::release_to) can go back. It costs next to
     /// nothing, however much is held, and may be forgotten. From the first savepoint on, the owner
-    /// remembers each grant, in 16 bytes: also after its release, until as many others have come or
-    /// [`release_all`](Self::release_all) is called.
+    /// remembers each grant, in 16 bytes: also after its release, but at most 64 in all, or twice as
+    /// many as it holds grants and resources.
     pub fn savepoint(&mut self) -> Savepoint {
         self.holds.epoch += 1;
         Savepoint {

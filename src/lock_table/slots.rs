@@ -5,6 +5,8 @@
 //! 2. The index has every hold if there are more than a few slots, else it is empty.
 //! 3. `log` has every epoch, except the first one, of the grants of every hold.
 //! 4. An id stays what it is until its hold is removed, or `compact` is called.
+//! 5. `earlier` is the sum of the earlier entries of all grants. After `compact` the log has at most
+//!    `KEPT` entries, or twice as many as there are holds and earlier entries.
 
 use std::mem;
 
@@ -35,6 +37,7 @@ pub(super) struct Slots<K> {
     /// has the epoch and the hold. Epochs do not fall. Entries whose grants have been released are
     /// stale; they stay until they are swept or popped.
     pub(super) log: Vec<(u64, HoldId)>,
+    earlier: usize,
 }
 
 impl<K> Slots<K> {
@@ -47,6 +50,7 @@ impl<K> Slots<K> {
             recent: END,
             kept: None,
             log: Vec::new(),
+            earlier: 0,
         }
     }
 
@@ -154,9 +158,19 @@ impl<K> Slots<K> {
 
     /// Adds grants to a hold.
     pub(super) fn grant(&mut self, id: HoldId, epoch: u64, (mode, count): (Mode, u64)) {
-        if self.get_mut(id).grants.push(epoch, mode, count) {
+        if self.change(id, |grants| grants.push(epoch, mode, count)) {
             self.note(epoch, id);
         }
+    }
+
+    /// Changes the grants of a hold.
+    #[inline]
+    pub(super) fn change<R>(&mut self, id: HoldId, change: impl FnOnce(&mut Grants) -> R) -> R {
+        let grants = &mut self.slots[id as usize].grants;
+        let before = grants.earlier();
+        let result = change(grants);
+        self.earlier = self.earlier - before + grants.earlier();
+        result
     }
 
     /// Removes a hold that has one grant at most, and on which nothing rests.
@@ -219,18 +233,13 @@ impl<K> Slots<K> {
     }
 
     fn note(&mut self, epoch: u64, id: HoldId) {
-        if epoch == 0 || self.log.last() == Some(&(epoch, id)) {
-            return;
+        if epoch > 0 && self.log.last() != Some(&(epoch, id)) {
+            self.log.push((epoch, id));
         }
-        if self.log.len() >= KEPT && self.log.len() == self.log.capacity() {
-            self.sweep_log();
-            // Half of it is free now, so the grants until the next sweep pay for that.
-            self.log.reserve(self.log.len());
-        }
-        self.log.push((epoch, id));
     }
 
     /// Removes stale entries and duplicates.
+    #[cold]
     fn sweep_log(&mut self) {
         let is_there = |&(epoch, id): &(u64, HoldId)| self.slots[id as usize].grants.has(epoch);
         self.log.retain(is_there);
@@ -252,6 +261,10 @@ impl<K> Slots<K> {
     pub(super) fn compact(&mut self) {
         if self.slots.len() > FEW && self.len <= self.slots.len() / 8 {
             self.move_together();
+        }
+        // Since the last sweep at least half as many have been granted or released.
+        if self.log.len() > KEPT.max(2 * (self.len + self.earlier)) {
+            self.sweep_log();
         }
     }
 
