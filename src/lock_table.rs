@@ -257,7 +257,8 @@ impl<K, S> LockTable<K, S> {
         }
     }
 
-    /// The last deadlocks, at most 16, the oldest first.
+    /// The last deadlocks, the oldest first: at most 16, and so many that their cycles have at most
+    /// 1,024 owners together. The last is there in any case.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<Arc<Deadlock<K>>> {
         let waits = self.shared.wait_table.lock();

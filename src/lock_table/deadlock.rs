@@ -37,6 +37,9 @@ const FEW: usize = 16;
 /// How many deadlocks are remembered.
 const REMEMBERED: usize = 16;
 
+/// How many owners the cycles of these may have together, unless the last alone has more.
+const LINKS: usize = 1_024;
+
 impl<K> WaitTable<K> {
     /// Breaks all cycles through an owner that has begun to wait. Returns an error if that owner is
     /// itself a victim: it no longer waits, and has nothing of what it asked for.
@@ -56,11 +59,7 @@ impl<K> WaitTable<K> {
                 victim: self.name(victim),
                 cycle,
             });
-            if self.reports.len() == REMEMBERED {
-                let oldest = self.reports.pop_front();
-                self.deferred.reports.extend(oldest);
-            }
-            self.reports.push_back(report.clone());
+            self.remember(report.clone());
             self.found += 1;
             let deadlock = LockError::Deadlock(report);
             if victim == owner {
@@ -73,6 +72,20 @@ impl<K> WaitTable<K> {
             }
         }
         None
+    }
+
+    /// Remembers a deadlock, and forgets the oldest for which there is no room beside it.
+    fn remember(&mut self, report: Arc<Deadlock<K>>) {
+        self.reports.push_back(report);
+        let links = |report: &Arc<Deadlock<K>>| report.cycle.len();
+        let mut all: usize = self.reports.iter().map(links).sum();
+        while self.reports.len() > REMEMBERED || all > LINKS && self.reports.len() > 1 {
+            let Some(oldest) = self.reports.pop_front() else {
+                return;
+            };
+            all -= oldest.cycle.len();
+            self.deferred.reports.push(oldest);
+        }
     }
 
     /// Lowest priority, then fewest retries, then fewest locks, then youngest.

@@ -307,6 +307,39 @@ fn only_the_last_deadlocks_are_remembered() {
     assert!(locks.is_empty() && free(&locks, &r, X));
 }
 
+/// Each owner has one resource, and waits for that of the next.
+fn circle_of(locks: &LockTable<Path>, len: u32) {
+    let mut all: Vec<_> = (0..len).map(|_| locks.owner(0)).collect();
+    (0..)
+        .zip(&mut all)
+        .for_each(|(n, owner)| take(owner, &path([n]), X));
+    let (last, rest) = all.split_last_mut().expect("there are some");
+    let asked = (1..).zip(rest);
+    let _waits: Vec<_> = asked
+        .map(|(n, owner)| Polled::waits(owner.lock(&path([n]), X)))
+        .collect();
+    assert!(Polled::new(last.lock(&path([0]), X)).poll().is_ready());
+}
+
+/// However long they are.
+#[test]
+fn long_deadlocks_are_forgotten_sooner() {
+    let locks = LockTable::new();
+    for (len, remembered) in [
+        (400, vec![400]),
+        (400, vec![400, 400]),
+        (224, vec![400, 400, 224]),
+        (2, vec![400, 224, 2]),
+        (1_100, vec![1_100]),
+        (3, vec![3]),
+    ] {
+        circle_of(&locks, len);
+        let lens: Vec<_> = locks.deadlocks().iter().map(|d| d.cycle.len()).collect();
+        assert_eq!(lens, remembered);
+    }
+    assert_eq!(locks.counts().deadlocks, 6);
+}
+
 /// Each of many waiters for one lock costs a search, and no search looks at one twice.
 #[test]
 fn a_long_queue_is_searched_once() {
