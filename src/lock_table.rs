@@ -213,8 +213,9 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// Closes the table for good: every waiting request and every later one fails with an error, and
-    /// so does one that was granted and whose wait has not been polled since. What was held before
-    /// stays valid, and can be released and downgraded.
+    /// so does one that was granted and whose wait has not been polled since, as its owner may have
+    /// more to ask for on its path. What was held before stays valid, and can be released and
+    /// downgraded.
     pub fn close(&self) {
         // Relaxed: an owner that begins to wait later takes the lock later, and sees the flag.
         self.shared.closed.store(true, Ordering::Relaxed);
