@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering::Relaxed};
 use crate::wait::{Guarded, look_twice};
 
 /// The tokens of one scope.
@@ -19,8 +19,37 @@ struct State {
 /// While it exists, borrowed values may be used.
 pub(super) struct Token {
     pub(super) of: Arc<Borrows>,
-    /// If it is dropped now, its task has panicked, and nothing else reports that.
+    /// If it is dropped now, its task has panicked.
     pub(super) panics: bool,
+    /// Shared with the handle of its task, if that has one.
+    fate: Option<Arc<Fate>>,
+}
+
+/// What a task of a scope and its handle know of each other: whether the task has panicked, or the
+/// handle was dropped without the outcome. The second of the two tells the scope.
+pub(super) struct Fate {
+    of: Arc<Borrows>,
+    /// One of them has happened.
+    one: AtomicBool,
+}
+
+impl Fate {
+    pub(super) fn new(of: &Arc<Borrows>) -> Arc<Self> {
+        let (of, one) = (Arc::clone(of), AtomicBool::new(false));
+        Arc::new(Self { of, one })
+    }
+
+    /// The handle is dropped, and nobody has taken the outcome.
+    pub(super) fn abandon(&self) {
+        if self.happens() {
+            self.of.0.lock().panicked = true;
+        }
+    }
+
+    /// One happens. Returns whether the other has happened before.
+    fn happens(&self) -> bool {
+        self.one.swap(true, Relaxed)
+    }
 }
 
 impl Borrows {
@@ -28,10 +57,10 @@ impl Borrows {
         Arc::new(Self(Guarded::new(State::default())))
     }
 
-    pub(super) fn token(self: &Arc<Self>) -> Token {
+    pub(super) fn token(self: &Arc<Self>, fate: Option<Arc<Fate>>) -> Token {
         self.0.lock().tokens += 1;
-        let of = Arc::clone(self);
-        Token { of, panics: false }
+        let (of, panics) = (Arc::clone(self), false);
+        Token { of, panics, fate }
     }
 
     /// Whether there is no token. Then only the owner of the scope can make another.
@@ -68,10 +97,12 @@ impl Borrows {
 
 impl Drop for Token {
     fn drop(&mut self) {
+        let fate = self.fate.as_ref();
+        let untold = self.panics && fate.is_none_or(|fate| fate.happens());
         let mut session = self.of.0.lock();
         let (state, wakes) = session.parts();
         state.tokens -= 1;
-        state.panicked |= self.panics;
+        state.panicked |= untold;
         if state.tokens == 0 {
             wakes.extend(state.waker.take());
         }

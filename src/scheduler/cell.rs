@@ -225,6 +225,11 @@ impl<R, E> Slot<R, E> {
     pub(super) fn has_ended(&self) -> bool {
         self.0.lock().result.is_ready()
     }
+
+    /// Whether the result was taken.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self.0.lock().result, Poll::Ready(None))
+    }
 }
 
 impl<R, E> SlotState<R, E> {

@@ -22,8 +22,8 @@ use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait, contained, sealed};
 
-use super::borrows::{Borrows, Token};
-use super::cell::{Program, Runner};
+use super::borrows::{Borrows, Fate, Token};
+use super::cell::{HasOutcome, Program, Runner, Slot};
 use super::current::{block, is_stalled, keep_on, unblock};
 use super::handles::{Caller, Place};
 use super::outcome::TaskResult;
@@ -61,9 +61,10 @@ impl Caller {
     ///
     /// # Panics
     ///
-    /// At its end, if a task of [`exec_detached`](Scope::exec_detached) has panicked, or if tasks
-    /// were cancelled because the scope was [`Stalled`]. The panic of any other task is told by
-    /// its outcome alone, even if the handle was dropped.
+    /// At its end, when no task borrows any more: if a task has panicked that had no handle, or
+    /// whose handle was dropped before its outcome was taken; or if tasks were cancelled because the
+    /// scope was [`Stalled`]. The panic of any other task is told by its outcome alone: also if the
+    /// handle is still there at the end of the scope, and is dropped later.
     pub fn scope<'env, T>(
         &'env self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -125,8 +126,15 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: TaskResult,
     {
-        let task = self.caller.submit_one(place, self.erase(f, false), None);
-        task.map_err(|Rejected { reason, .. }| reason)
+        let fate = Fate::new(&self.borrows);
+        let program = self.erase(f, Some(Arc::clone(&fate)));
+        let submitted = self.caller.submit_one(place, program, None);
+        let task = submitted.map_err(|Rejected { reason, .. }| reason)?;
+        let body = task.body;
+        Ok(Task {
+            body: Arc::new(Watched { body, fate }),
+            ..task
+        })
     }
 
     /// Submits a task without a handle, like [`Caller::exec_detached`].
@@ -139,12 +147,12 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: TaskResult,
     {
-        let submitted = self.caller.submit_detached(place, self.erase(f, true));
+        let submitted = self.caller.submit_detached(place, self.erase(f, None));
         submitted.map_err(|Rejected { reason, .. }| reason)
     }
 
     /// The one place where a lifetime is erased.
-    fn erase<F, T>(&'scope self, f: F, detached: bool) -> Scoped<T>
+    fn erase<F, T>(&'scope self, f: F, fate: Option<Arc<Fate>>) -> Scoped<T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: TaskResult,
@@ -161,8 +169,7 @@ impl<'scope> Scope<'scope, '_> {
         };
         Scoped {
             f,
-            token: self.borrows.token(),
-            detached,
+            token: self.borrows.token(fate),
         }
     }
 }
@@ -172,7 +179,6 @@ pub struct Scoped<T> {
     // First, since fields are dropped in order: invariant 1.
     f: Box<dyn FnOnce() -> T + Send>,
     token: Token,
-    detached: bool,
 }
 
 impl<T: TaskResult> Program for Scoped<T> {
@@ -185,7 +191,7 @@ impl<T: TaskResult> Program for Scoped<T> {
     }
 
     fn go(mut self, _: &mut dyn Runner) -> Result<Result<T::Ok, T::Error>, Self> {
-        self.token.panics = self.detached;
+        self.token.panics = true;
         // The function is dropped by then, also if it panics; the token comes last.
         let gave = (self.f)().into_result();
         self.token.panics = false;
@@ -198,6 +204,26 @@ impl<T: TaskResult> Program for Scoped<T> {
 
     fn is_of_scope(&self, scope: &Borrows) -> bool {
         *self.token.of == *scope
+    }
+}
+
+/// The body of a task of a scope, as its handle has it.
+struct Watched<R, E> {
+    body: Arc<dyn HasOutcome<R, E>>,
+    fate: Arc<Fate>,
+}
+
+impl<R, E> HasOutcome<R, E> for Watched<R, E> {
+    fn slot(&self) -> &Slot<R, E> {
+        self.body.slot()
+    }
+}
+
+impl<R, E> Drop for Watched<R, E> {
+    fn drop(&mut self) {
+        if !self.body.slot().is_taken() {
+            self.fate.abandon();
+        }
     }
 }
 

@@ -142,7 +142,7 @@ fn values_of_a_task_are_dropped_before_the_scope_ends() {
     caller.scope(|s| s.exec(owns(&dropped)).unwrap().detach());
     ended(1);
     // The task panicked.
-    caller.scope(|s| {
+    let panicked = caller.scope(|s| {
         let owned = Owned(&dropped);
         let panics = move || {
             let _owned = owned;
@@ -150,8 +150,9 @@ fn values_of_a_task_are_dropped_before_the_scope_ends() {
             #[allow(unreachable_code)]
             Ok::<(), ()>(())
         };
-        s.exec(panics).unwrap().detach();
+        s.exec(panics).unwrap()
     });
+    drop(panicked);
     ended(1);
     // The task was refused.
     small.scope(|s| {
@@ -209,8 +210,6 @@ fn a_panic_is_reported_by_the_outcome_or_else_by_the_scope() {
         task.outcome().wait().unwrap().verdict
     });
     assert_eq!(verdict.ending().to_string(), "panicked");
-    // Nobody is told of it.
-    caller.scope(|s| s.exec(fails).unwrap().detach());
     let after = AtomicU32::new(0);
     let panicked = panic_of(|| {
         caller.scope(|s| {
@@ -230,6 +229,58 @@ fn a_panic_is_reported_by_the_outcome_or_else_by_the_scope() {
     assert_eq!(panicked, "of the body");
     let detached = caller.scope(|s| s.exec_detached(Place::new(), || Err::<(), _>(1)));
     assert_eq!(detached, Ok(()), "an error is none");
+}
+
+/// Whether the handle goes before the panic or after it.
+#[test]
+fn a_panic_that_no_handle_tells_is_passed_on() {
+    let (scheduler, caller) = with_workers(1);
+    let fails = || -> Result<(), ()> { panic!("of the task") };
+    let dropped_first = panic_of(|| {
+        caller.scope(|s| {
+            let _hold = scheduler.hold();
+            s.exec(fails).unwrap().detach();
+        });
+    });
+    assert_eq!(dropped_first, "a task of a scope panicked");
+    // Its panic is told when all have ended.
+    let after = AtomicU32::new(0);
+    let dropped_last = panic_of(|| {
+        caller.scope(|s| {
+            let task = s.exec(fails).unwrap();
+            caller.synchronize().wait().unwrap();
+            assert!(task.has_ended());
+            s.exec_detached(Place::new(), owns(&after)).unwrap();
+            drop(task);
+        });
+    });
+    assert_eq!(dropped_last, "a task of a scope panicked");
+    assert_eq!(after.load(SeqCst), 1);
+    // Another task has the handle, and drops it.
+    let moved = panic_of(|| {
+        caller.scope(|s| {
+            let task = s.exec(fails).unwrap();
+            s.exec_detached(Place::new(), move || drop(task)).unwrap();
+        });
+    });
+    assert_eq!(moved, "a task of a scope panicked");
+}
+
+#[test]
+fn a_panic_that_a_handle_tells_is_not_passed_on() {
+    let (scheduler, caller) = with_workers(1);
+    let fails = || -> Result<(), ()> { panic!("of the task") };
+    // It outlives the scope, also to be dropped then.
+    let [mut first, second] = caller.scope(|s| [s.exec(fails).unwrap(), s.exec(fails).unwrap()]);
+    let verdict = first.outcome().wait().unwrap().verdict;
+    assert!(matches!(verdict, Verdict::Panicked(_)));
+    drop(second);
+    // The handles of tasks that end otherwise are dropped.
+    caller.scope(|s| {
+        let _hold = scheduler.hold();
+        s.exec(|| Err::<(), _>(1)).unwrap().detach();
+        s.exec(|| ()).unwrap().cancel();
+    });
 }
 
 #[test]
