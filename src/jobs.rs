@@ -257,6 +257,7 @@ impl<K, J> Jobs<K, J> {
             let key = self.groups.key_at(group).expect(PINNED);
             let gone = self.groups.remove(key).expect(PINNED);
             self.awaited.group_gone(gone.awaited);
+            self.tenants[tenant].awaited -= u32::from(gone.awaited);
             self.tenants[tenant].groups.remove(&gone.name);
             self.purge_dirty();
         }

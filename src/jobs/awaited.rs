@@ -60,12 +60,13 @@ impl Awaited {
 
     /// A tenant may have room, or marked parts.
     fn reopen(&mut self, tenant: u32) {
-        let parts = self.tenants.get(&tenant);
-        match parts.is_some_and(|parts| !parts.marked.is_empty()) {
-            true => self.open.insert(tenant),
-            false => self.open.remove(&tenant),
-        };
-        self.tidy(tenant);
+        if let Some(parts) = self.tenants.get(&tenant) {
+            match parts.marked.is_empty() {
+                false => self.open.insert(tenant),
+                true => self.open.remove(&tenant),
+            };
+            self.tidy(tenant);
+        }
     }
 
     /// Forgets of a tenant what says nothing.
@@ -107,6 +108,8 @@ impl<K, J> Jobs<K, J> {
         let was_any = std::mem::replace(&mut group.awaited, is_any);
         let all = &mut self.awaited;
         all.parts = all.parts + usize::from(is_any) - usize::from(was_any);
+        let own = &mut self.tenants[group.tenant].awaited;
+        *own = *own + u32::from(is_any) - u32::from(was_any);
         let parts = all.tenants.entry(group.tenant).or_default();
         for sum in [&mut all.notified, &mut parts.notified] {
             *sum = *sum + notified as u64 - old as u64;
@@ -174,7 +177,11 @@ impl<K, J> Jobs<K, J> {
     #[cold]
     pub(super) fn rise(&mut self, at: u32) {
         let tenant = self.groups[at].tenant;
-        for at in [at, self.tenants[tenant].own.index()] {
+        let of = &self.tenants[tenant];
+        if of.awaited == 0 {
+            return;
+        }
+        for at in [at, of.own.index()] {
             let (key, group) = self.groups.entry_at(at).expect(PINNED);
             if group.awaited {
                 let parts = self.awaited.tenants.entry(tenant).or_default();

@@ -233,6 +233,8 @@ pub(super) struct Tenant {
     pub(super) groups: BTreeMap<Name, Key>,
     /// Its jobs with a unique name that are not dead.
     pub(super) unique: BTreeMap<Name, Key>,
+    /// For how many of its groups, and of itself, claims wait.
+    pub(super) awaited: u32,
 }
 
 impl Tenant {
@@ -248,6 +250,7 @@ impl Tenant {
             claimable: Order::EMPTY,
             groups: BTreeMap::new(),
             unique: BTreeMap::new(),
+            awaited: 0,
         }
     }
 

@@ -94,6 +94,9 @@ impl<K: Ord, J> Jobs<K, J> {
             units += self.check_group(group, &self.groups[group]);
         }
         assert_eq!(tenant.units, units);
+        let groups = tenant.groups.values().chain([&tenant.own]);
+        let awaited = groups.filter(|key| self.groups[key.index()].awaited);
+        assert_eq!(tenant.awaited as usize, awaited.count());
         let room = u64::from(tenant.limit.room(tenant.running));
         assert_eq!(tenant.counted, units.min(room));
         assert_eq!(tenant.link.is_member(), tenant.counted > 0);
