@@ -28,7 +28,7 @@ use super::grants::Grants;
 use super::hold::{HoldId, HoldKind};
 use super::index::Change;
 use super::kept::{Due, Kept};
-use super::name::{Gone, Name, empty};
+use super::name::{Gone, Name};
 use super::slots::Slots;
 use super::step::Step;
 use crate::modes::Mode;
@@ -41,8 +41,6 @@ pub(super) struct Holds<K> {
     pub(super) epoch: u64,
     /// What the last call changed and the table must learn: from leaf to root.
     pub(super) changes: Vec<Change>,
-    /// Empty between the calls: kept for its room.
-    granted: Vec<(u32, HoldId)>,
     pub(super) kept: Kept,
     pub(super) gone: Gone<K>,
 }
@@ -54,7 +52,6 @@ impl<K> Holds<K> {
             real: 0,
             epoch: 0,
             changes: Vec::new(),
-            granted: Vec::new(),
             kept: Kept::new(),
             gone: Gone::new(),
         }
@@ -152,7 +149,7 @@ impl<K> Holds<K> {
 
     /// Gives back what was granted since then, from the leaves up. It looks at nothing else.
     pub(super) fn release_to(&mut self, epoch: u64) {
-        let mut touched = std::mem::take(&mut self.granted);
+        let mut touched = Vec::new();
         while let Some((_, id)) = self.slots.log.pop_if(|(at, _)| *at >= epoch) {
             let hold = self.slots.get(id);
             // It may have been released meanwhile.
@@ -161,29 +158,27 @@ impl<K> Holds<K> {
             }
         }
         self.slots.shrink_log();
-        self.lower_all(touched, |grants| grants.cut(epoch));
+        touched.sort_unstable_by(|a, b| b.cmp(a));
+        touched.dedup();
+        for (_, id) in touched {
+            self.lower(id, |grants| grants.cut(epoch));
+        }
     }
 
     /// Gives back everything, from the leaves up.
     pub(super) fn clear(&mut self) {
-        let mut all = std::mem::take(&mut self.granted);
-        let granted = self.slots.iter().filter(|(_, hold)| hold.own().is_some());
-        all.extend(granted.map(|(id, hold)| (hold.depth, id)));
-        self.lower_all(all, |grants| *grants = Grants::default());
+        let depths = self.slots.iter().map(|(_, hold)| hold.depth);
+        for depth in (0..=depths.max().unwrap_or(0)).rev() {
+            for id in self.slots.ids() {
+                let hold = self.slots.get(id);
+                if hold.depth == depth && hold.own().is_some() {
+                    self.lower(id, |grants| *grants = Grants::default());
+                }
+            }
+        }
         if self.slots.is_empty() {
             self.slots = Slots::new();
         }
-    }
-
-    /// Lowers these from the leaves up, the slots that are filled next last.
-    fn lower_all(&mut self, mut those: Vec<(u32, HoldId)>, change: impl Fn(&mut Grants)) {
-        those.sort_unstable_by(|a, b| b.cmp(a));
-        those.dedup();
-        for &(_, id) in &those {
-            self.lower(id, &change);
-        }
-        empty(&mut those);
-        self.granted = those;
     }
 
     /// How many resources the owner holds in the table.
