@@ -62,7 +62,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Closed;
 use crate::limit::{DEFAULT_LEVEL, Limit};
 use crate::queue::{
-    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, Pinned, SendError, SendReason, Shared, if_idle,
+    GroupRef, KEPT_IDLE, Lane, LaneError, Observer, SendError, SendReason, Shared, if_idle,
 };
 // Only for shared ownership: it synchronizes nothing.
 use crate::shown::shows;
@@ -89,10 +89,6 @@ pub struct Keyed<K, T, S = RandomState> {
 }
 
 type Shard<'a, K, T> = MutexGuard<'a, KeyMap<K, T>>;
-
-/// A key's group, its locked shard, and what was not needed, to be dropped under no lock.
-type InShard<'a, K, T> = (GroupRef<T>, Shard<'a, K, T>, Option<Unneeded<K, T>>);
-type Unneeded<K, T> = (Pinned<T>, Option<Arc<K>>);
 
 /// The promise of callers of [`Keyed::group_of`].
 const KEY: &str = "a key without a group is here";
@@ -293,9 +289,8 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         tier: Option<u32>,
         message: T,
     ) -> Result<(), SendError<T>> {
-        let shard = self.shards.map(hash).lock();
         let mut key = Some(key);
-        let Ok((group, shard, unneeded)) = self.group_of(shard, hash, &mut key) else {
+        let Ok((group, shard)) = self.group_of(hash, &mut key) else {
             // Before there is a result, which would leak if this panics.
             drop(key);
             let reason = SendReason::Closed;
@@ -303,46 +298,48 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
         };
         let sent = self.queue().send_one((&group, tier), message, shard);
         self.queue().trim(true);
-        drop((unneeded, key));
+        drop(key);
         sent
     }
 
-    /// The group of a key, with its shard locked. Makes the group if there is none, unless
-    /// another thread is quicker. Takes the key if it goes into the map; otherwise, and if an
-    /// `Eq` panics, the key stays with the caller, who drops it under no lock.
+    /// The group of a key, with its shard locked. Makes the group if there is none. Takes the key
+    /// if it goes into the map; otherwise, and if an `Eq` panics, the key stays with the caller, who
+    /// drops it under no lock.
     #[cold]
-    fn group_of<'a>(
-        &'a self,
-        shard: Shard<'a, K, T>,
+    fn group_of(
+        &self,
         hash: u64,
         key: &mut Option<K>,
-    ) -> Result<InShard<'a, K, T>, Closed> {
-        if let Some(group) = find(&shard, hash, key.as_ref().expect(KEY)) {
-            let group = GroupRef::clone(group);
-            return Ok((group, shard, None));
+    ) -> Result<(GroupRef<T>, Shard<'_, K, T>), Closed> {
+        let map = self.shards.map(hash);
+        loop {
+            let shard = map.lock();
+            if let Some(group) = find(&shard, hash, key.as_ref().expect(KEY)) {
+                return Ok((GroupRef::clone(group), shard));
+            }
+            drop(shard);
+            // The queue may run wakers here, so no lock is held. The group is dropped under none
+            // too, even if an `Eq` panics.
+            let (limit, level, capacity) = self.shards.made();
+            let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
+            if capacity != Limit::Unlimited {
+                _ = self.queue().set_capacity(&group, capacity); // No error: nothing waits.
+            }
+            let names = self.shards.names.get();
+            let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));
+            let mut shard = map.lock();
+            if find(&shard, hash, key.as_ref().expect(KEY)).is_some() {
+                // Another thread was quicker: its group is found above.
+                continue;
+            }
+            let (made, key) = (GroupRef::clone(&group), key.take().expect(KEY));
+            if let (Some(names), Some(name)) = (names, name) {
+                names.add(made.key(), name);
+            }
+            shard.insert_unique(hash, Entry { hash, key, group }, |entry| entry.hash);
+            self.queue().keep();
+            return Ok((made, shard));
         }
-        drop(shard);
-        // The queue may run wakers here, so no lock is held. The group is dropped under none too,
-        // even if an `Eq` panics.
-        let (limit, level, capacity) = self.shards.made();
-        let group = self.lane.add_group(limit, level).map_err(|_| Closed)?;
-        if capacity != Limit::Unlimited {
-            _ = self.queue().set_capacity(&group, capacity); // No error: nothing waits.
-        }
-        let names = self.shards.names.get();
-        let name = names.map(|names| names.copy(key.as_ref().expect(KEY)));
-        let mut shard = self.shards.map(hash).lock();
-        if let Some(known) = find(&shard, hash, key.as_ref().expect(KEY)) {
-            let known = GroupRef::clone(known);
-            return Ok((known, shard, Some((group, name))));
-        }
-        let (made, key) = (GroupRef::clone(&group), key.take().expect(KEY));
-        if let (Some(names), Some(name)) = (names, name) {
-            names.add(made.key(), name);
-        }
-        shard.insert_unique(hash, Entry { hash, key, group }, |entry| entry.hash);
-        self.queue().keep();
-        Ok((made, shard, None))
     }
 }
 

@@ -82,13 +82,9 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// Finds or makes the group of a key, unless the queue is closed. The user's `Eq` may panic.
     /// The caller trims, once it has stored the pin: a forgotten key may panic when it is dropped.
     pub(super) fn pin(&self, hash: u64, key: &mut Option<K>) -> Result<Pinned<T>, Closed> {
-        let shard = self.shards.map(hash).lock();
-        let (group, shard, unneeded) = self.group_of(shard, hash, key)?;
+        let (group, _shard) = self.group_of(hash, key)?;
         // The map has a pin while its shard is locked.
-        let pin = group.pin(&mut group.lock()).expect("the map has a pin");
-        drop(shard);
-        drop(unneeded);
-        Ok(pin)
+        Ok(group.pin(&mut group.lock()).expect("the map has a pin"))
     }
 }
 
