@@ -7,7 +7,9 @@ use std::task::{Context, Poll, Waker};
 use crate::group::STARTED;
 use crate::shown::shows;
 use crate::sync::Arc;
-use crate::wait::{OFTEN, Op, Session, Ticket, Wait, back_off, look_again, look_twice, sealed};
+use crate::wait::{
+    OFTEN, Op, Panics, Session, Ticket, Wait, back_off, look_again, look_twice, sealed,
+};
 
 use super::refuse::{NoMore, NoTurn};
 use super::shared::Shared;
@@ -133,6 +135,14 @@ impl<'q, T> Turns<'q, T> {
         (!turns.is_empty() || n == 0).then_some(turns)
     }
 
+    /// Begins and ends each turn, even if the drop of a message panics.
+    #[cold]
+    fn end_all(&mut self) {
+        let mut panics = Panics::default();
+        self.for_each(|turn| panics.contain(|| drop(turn)));
+        panics.resume();
+    }
+
     /// How many turns are still to come.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -167,16 +177,8 @@ impl<T> FusedIterator for Turns<'_, T> {}
 impl<T> Drop for Turns<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        /// Begins and ends the remaining turns if the drop of a message panics.
-        struct Rest<'r, 'q, T>(&'r mut Turns<'q, T>);
-        impl<T> Drop for Rest<'_, '_, T> {
-            fn drop(&mut self) {
-                self.0.for_each(drop);
-            }
-        }
         if self.next < self.end {
-            let rest = Rest(self);
-            rest.0.for_each(drop);
+            self.end_all();
         }
     }
 }
