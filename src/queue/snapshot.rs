@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::group::{POISONED, of_bound};
+use crate::group::of_bound;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
 use crate::wait::WaitCounts;
@@ -188,22 +188,18 @@ impl<T> Queue<T> {
     pub fn snapshot(&self) -> Snapshot {
         let shared = self.shared();
         shared.with_state(|state| {
-            // For each lane: whether anything is outstanding, and its groups.
-            let mut by_lane: BTreeMap<LaneKey, (bool, Vec<GroupStatus>)> = BTreeMap::new();
-            let (mut waiting, mut in_flight, mut sent) = (0, 0, state.sent_to_ended);
+            let mut by_lane: BTreeMap<LaneKey, Vec<GroupStatus>> = BTreeMap::new();
             for group in state.groups.all() {
-                let (status, lane, is_poisoned) = status(shared, state, &group);
-                waiting += status.waiting as u64;
-                in_flight += u64::from(status.in_flight);
-                sent += status.sent;
-                let waits = status.waiting > 0 && !is_poisoned;
-                let (outstanding, groups) = by_lane.entry(lane).or_default();
-                *outstanding |= waits || status.in_flight > 0;
-                groups.push(status);
+                let (lane, status) = status(shared, state, &group);
+                by_lane.entry(lane).or_default().push(status);
             }
+            let is_poisoned = |group: &GroupStatus| state.suspended.poison(group.id.key).is_some();
+            let is_outstanding = |group: &GroupStatus| {
+                group.in_flight > 0 || group.waiting > 0 && !is_poisoned(group)
+            };
             let lanes = state.lanes.iter().map(|(key, lane)| {
-                let (outstanding, groups) = by_lane.remove(&key).unwrap_or_default();
-                let untiered = outstanding && !lane.is_tiered();
+                let groups = by_lane.remove(&key).unwrap_or_default();
+                let untiered = !lane.is_tiered() && groups.iter().any(is_outstanding);
                 let (capacity, sends) = of_bound(state.lane_bounds.get(&key.index()));
                 LaneStatus {
                     number: key.index(),
@@ -217,13 +213,15 @@ impl<T> Queue<T> {
                     groups,
                 }
             });
+            let lanes: Vec<LaneStatus> = lanes.collect();
+            let groups = || lanes.iter().flat_map(|lane| &lane.groups);
             Snapshot {
-                lanes: lanes.collect(),
                 closed: state.closed,
-                waiting,
-                in_flight,
-                sent,
+                waiting: groups().map(|group| group.waiting as u64).sum(),
+                in_flight: groups().map(|group| u64::from(group.in_flight)).sum(),
+                sent: state.sent_to_ended + groups().map(|group| group.sent).sum::<u64>(),
                 counts: counts(shared, state),
+                lanes,
             }
         })
     }
@@ -238,19 +236,19 @@ fn page<T>(shared: &Shared<T>, next: &mut Option<u32>) -> Option<Vec<GroupStatus
     let page: Vec<_> = shared.with_state(|state| {
         let groups = state.groups.from(first, AT_ONCE).into_iter();
         groups
-            .map(|group| status(shared, state, &group).0)
+            .map(|group| status(shared, state, &group).1)
             .collect()
     });
     *next = page.last()?.id.key.0.index().checked_add(1);
     Some(page)
 }
 
-/// A group, its lane, and whether it is poisoned.
+/// A group, and its lane.
 fn status<T>(
     shared: &Shared<T>,
     state: &mut State<T>,
     group: &GroupRef<T>,
-) -> (GroupStatus, LaneKey, bool) {
+) -> (LaneKey, GroupStatus) {
     let mut mailbox = shared.lock_group(state, group);
     let claimed = state.is_claimed(&mailbox);
     let (capacity, sends) = mailbox.own_bound();
@@ -268,7 +266,7 @@ fn status<T>(
         sent: group.sent(&mailbox),
         why: state.why(group, &mailbox),
     };
-    (status, mailbox.lane.key(), mailbox.flags & POISONED != 0)
+    (mailbox.lane.key(), status)
 }
 
 pub(super) fn counts<T>(shared: &Shared<T>, state: &State<T>) -> Counts {
