@@ -210,20 +210,12 @@ impl<T> Turn<'_, T> {
             }
         }
         let posted = group.end_if(|group, mailbox| {
-            let waiting = group.waiting() + u32::from(live.taken.is_some());
+            let waiting = group.waiting();
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            let wanted = live
-                .taken
-                .as_ref()
-                .map(|taken| shared.wants(&taken.message));
-            if !mailbox.is_plain_but(BARE | BUMPED) || ends || wanted == Some(false) {
+            if !mailbox.is_plain_but(BARE | BUMPED) || ends || live.taken.is_some() {
                 return None;
             }
             mailbox.flags &= !BARE;
-            if let Some(taken) = live.taken.take() {
-                group.put_back(mailbox, taken);
-                _ = mailbox.count_waiting(group.waiting());
-            }
             let unit = live.unit_goes_by_token(shared, mailbox);
             if waiting > 0 {
                 return Some(shared.submit(group, mailbox, unit));
