@@ -133,7 +133,14 @@ impl<T> Group<T> {
     /// [`OutOfRange`] above [`Limit::MAX`]; nothing has changed.
     pub fn set_limit(&self, limit: impl Into<Limit>) -> Result<(), OutOfRange> {
         let limit = limit.into().checked("limit")?;
-        self.pin.queue().set_limit(&self.pin, limit);
+        let paused = self.pin.queue().with_group(&self.pin, |_, mailbox| {
+            let pauses = limit == Limit::AtMost(0) && mailbox.limit() != limit;
+            mailbox.change_room(|rare| rare.limit = limit);
+            (pauses.then(|| mailbox.tag()), Age::Same)
+        });
+        if let Some(tag) = paused {
+            trace::group_paused(&self.id(), tag);
+        }
         Ok(())
     }
 
@@ -297,17 +304,6 @@ impl<T> KeepsGroups<T> for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    fn set_limit(&self, group: &GroupRef<T>, limit: Limit) {
-        let paused = self.with_group(group, |_, mailbox| {
-            let pauses = limit == Limit::AtMost(0) && mailbox.limit() != limit;
-            mailbox.change_room(|rare| rare.limit = limit);
-            (pauses.then(|| mailbox.tag()), Age::Same)
-        });
-        if let Some(tag) = paused {
-            trace::group_paused(&self.id(group.key()), tag);
-        }
-    }
-
     /// Changes the group's own capacity, which is in range.
     pub(crate) fn set_capacity(
         &self,
@@ -327,23 +323,27 @@ impl<T> Shared<T> {
     #[inline(never)]
     pub(crate) fn bump(&self, group: &GroupRef<T>, level: u8) {
         let mut mailbox = group.lock();
-        if !mailbox.is_plain_but(BUMPED) {
+        let bumped = if !mailbox.is_plain_but(BUMPED) {
             drop(mailbox);
-            return self.bump_special(group, level);
+            self.bump_special(group, level)
+        } else if mailbox.takes_bump(level) {
+            let tag = mailbox.tag();
+            let posted = self.submissions.bump(&mut mailbox, level);
+            drop(mailbox);
+            self.posted(posted);
+            Some(tag)
+        } else {
+            None
+        };
+        if let Some(tag) = bumped {
+            trace::group_bumped(&self.id(group.key()), tag, level);
         }
-        if !mailbox.takes_bump(level) {
-            return;
-        }
-        let tag = mailbox.tag();
-        let posted = self.submissions.bump(&mut mailbox, level);
-        drop(mailbox);
-        self.posted(posted);
-        trace::group_bumped(&self.id(group.key()), tag, level);
     }
 
+    /// The group's tag, if this has bumped it.
     #[cold]
-    fn bump_special(&self, group: &GroupRef<T>, level: u8) {
-        let bumped = self.with_state(|state| {
+    fn bump_special(&self, group: &GroupRef<T>, level: u8) -> Option<u64> {
+        self.with_state(|state| {
             let mailbox = self.lock_group(state, group);
             // A claimed group uses its bump up at once.
             if !mailbox.takes_bump(level) || state.is_claimed(&mailbox) {
@@ -355,10 +355,7 @@ impl<T> Shared<T> {
                 mailbox.flags |= BUMPED;
                 (Some(mailbox.tag()), Age::Same)
             })
-        });
-        if let Some(tag) = bumped {
-            trace::group_bumped(&self.id(group.key()), tag, level);
-        }
+        })
     }
 }
 

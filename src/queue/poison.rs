@@ -215,7 +215,9 @@ impl<T> Queue<T> {
     /// [`Stale`] if the group is gone.
     pub fn drain(&self, group: GroupId) -> Result<Vec<T>, Stale> {
         let shared = self.shared();
-        self.by_name(group, |state, group| shared.take_all(state, group))
+        self.by_name(group, |state, group| {
+            shared.take_out(state, group, true, |_| true)
+        })
     }
 
     /// Sets the time, since an origin of your choice, and ends each
@@ -287,14 +289,10 @@ impl<T> Shared<T> {
         self.change_group(state, group, |state, mailbox| state.go_on(group, mailbox))
     }
 
-    fn take_all(&self, state: &mut State<T>, group: &GroupRef<T>) -> Vec<T> {
-        self.take_out(state, group, true, |_| true)
-    }
-
     pub(super) fn drain_all(&self, state: &mut State<T>) -> Vec<T> {
         let groups = state.groups.all().into_iter();
         groups
-            .flat_map(|group| self.take_all(state, &group))
+            .flat_map(|group| self.take_out(state, &group, true, |_| true))
             .collect()
     }
 
