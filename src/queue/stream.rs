@@ -12,7 +12,7 @@ use super::Queue;
 use super::handles::Conversation;
 use super::receive::Receiving;
 use super::refuse::{SendError, SendReason};
-use super::reserve::{Reserved, Reserving};
+use super::send_wait::{Reserved, Reserving};
 use super::turn::Turn;
 
 /// The turns of a queue, one after the other.
