@@ -263,6 +263,13 @@ impl<T> Mailbox<T> {
         self.flags & FULL == 0
     }
 
+    /// Whether the group, if it has work, is in the ready queue at its own level. Flags that are
+    /// not harmless are not looked at.
+    #[inline]
+    pub(crate) fn enqueues_plainly(&self) -> bool {
+        self.flags & (FULL | BUMPED) == 0
+    }
+
     /// Whether no flag but `these` and harmless ones is set: the plain step may be taken.
     #[inline]
     pub(crate) fn is_plain_but(&self, these: Flags) -> bool {

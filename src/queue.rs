@@ -138,8 +138,8 @@
 //!
 //! These take the policy lock too: all steps of a lane that uses tiers, and of a closed queue;
 //! all steps of a group that is poisoned, backing off, waited for by name or peeked at; what
-//! makes, changes or ends a lane, a group or a conversation; what makes a bumped group ready; the
-//! end of a turn whose first message was not asked for; a send while a receive sleeps.
+//! makes, changes or ends a lane, a group or a conversation; the end of a turn whose first message
+//! was not asked for; a send while a receive sleeps.
 //! [`Queue::close`], [`Queue::snapshot`], [`Queue::shutdown`], the first cap of a lane and its
 //! first tier cost O(groups).
 //!

@@ -5,7 +5,7 @@
 
 use crate::error::TierGoesDown;
 use crate::group::{
-    Admitted, BOUNDED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
+    Admitted, BOUNDED, BUMPED, Group, Mailbox, POISONED, Phase, SEND_SPECIAL, STARTED, TIERED,
 };
 use crate::lanes::LaneKey;
 use crate::ready::Age;
@@ -100,7 +100,7 @@ impl<T> Mailbox<T> {
     #[inline]
     fn appends(&self) -> bool {
         match self.phase {
-            Phase::Idle => self.is_plain_but(0),
+            Phase::Idle => self.is_plain_but(BUMPED),
             phase => phase != Phase::Ended,
         }
     }

@@ -153,7 +153,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Makes a locked group with work, which is not bumped, ready by a token, if it has room. `unit`:
+    /// Makes a locked group with work ready by a token, if it has room: the plain case. `unit`:
     /// a unit of the lane's cap comes back with it.
     #[inline(always)]
     pub(super) fn submit(
@@ -162,8 +162,9 @@ impl<T> Shared<T> {
         mailbox: &mut Mailbox<T>,
         unit: bool,
     ) -> Posted {
-        if !mailbox.has_room() {
-            return self.submit_blocked(mailbox, unit);
+        if !mailbox.enqueues_plainly() {
+            let another = mailbox.has_room().then(|| group.another(mailbox));
+            return self.submit_rarely(another, mailbox, unit);
         }
         let another = group.another(mailbox);
         mailbox.phase = Phase::Ready;
@@ -173,12 +174,22 @@ impl<T> Shared<T> {
         posted
     }
 
-    /// [`submit`](Self::submit) for a group without room.
+    /// [`submit`](Self::submit) for a bumped group, or for one without room, which is `None`.
     #[cold]
-    fn submit_blocked(&self, mailbox: &mut Mailbox<T>, unit: bool) -> Posted {
-        mailbox.phase = Phase::Blocked;
-        mailbox.ticket = self.submissions.number();
-        self.return_unit(mailbox, unit)
+    fn submit_rarely(
+        &self,
+        group: Option<GroupRef<T>>,
+        mailbox: &mut Mailbox<T>,
+        unit: bool,
+    ) -> Posted {
+        if group.is_none() {
+            mailbox.phase = Phase::Blocked;
+            mailbox.ticket = self.submissions.number();
+            return self.return_unit(mailbox, unit);
+        }
+        mailbox.phase = Phase::Ready;
+        let token = Token::of(group, mailbox, unit);
+        self.submissions.post_bumped(token, mailbox)
     }
 
     /// Returns a unit of the lane's cap alone, if there is one.

@@ -71,7 +71,7 @@ pub(super) struct State<T> {
     /// The other token list of the submissions, empty between events.
     buffer: Vec<Token<T>>,
     /// The other list of moves.
-    moves: Vec<Move>,
+    moves: Vec<Move<T>>,
     /// What the submissions were last told about sleepers.
     pub(super) asleep: bool,
     /// Some lane has a cap: tokens may return units of it.
@@ -204,7 +204,8 @@ impl<T> State<T> {
     #[inline(never)]
     fn make_moves(&mut self) {
         for m in self.moves.drain(..) {
-            if let Some(group) = self.lanes.remove(m.lane, 0, m.from) {
+            let mut stood = |from| self.lanes.remove(m.lane, 0, from);
+            if let Some(group) = m.group.or_else(|| stood(m.from)) {
                 self.lanes.ready(m.lane, 0).insert(m.ticket, m.to, group);
                 self.lanes.update(m.lane);
             }

@@ -10,9 +10,10 @@
 //! list out under the policy lock. A receive that is about to sleep notes it here; a later post
 //! must then look for whom to wake. A bump wakes nobody: it makes nothing eligible.
 //!
-//! A move has a group's old place in line and its new one. Moves are made after the tokens that
-//! were swapped out with them, since a place in line does not depend on the order of insertion. A
-//! group that was claimed meanwhile is not found, since no number is used twice.
+//! A move has a group's old place in line, or the group itself, and its new place. Moves are
+//! made after the tokens that were swapped out with them, since a place in line does not depend
+//! on the order of insertion. A group that was claimed meanwhile is not found, since no number
+//! is used twice.
 //!
 //! Invariants:
 //! 1. The numbers of the tokens in the list ascend, and are less than `next`.
@@ -51,13 +52,28 @@ impl<T> Token<T> {
     }
 }
 
-/// A group moves in line because of its bump.
+/// A group takes a place in line because of its bump.
 #[derive(Debug)]
-pub(super) struct Move {
+pub(super) struct Move<T> {
     pub(super) lane: u32,
     pub(super) ticket: u64,
+    /// The group, if it was not in line before.
+    pub(super) group: Option<GroupRef<T>>,
     pub(super) from: Position,
     pub(super) to: Position,
+}
+
+impl<T> Move<T> {
+    /// A move from `from` to where the group now belongs.
+    fn new(mailbox: &Mailbox<T>, group: Option<GroupRef<T>>, from: Position) -> Self {
+        Self {
+            lane: mailbox.lane.index(),
+            ticket: mailbox.ticket,
+            group,
+            from,
+            to: mailbox.position(),
+        }
+    }
 }
 
 /// Claims must look here first, since a token may overtake what is in line: there are, or were,
@@ -87,7 +103,7 @@ struct List<T> {
     /// At this length the list asks for something: [`ASLEEP`] if somebody sleeps, else the next
     /// multiple of [`LONG`](Submissions::LONG).
     alarm: usize,
-    moves: Vec<Move>,
+    moves: Vec<Move<T>>,
 }
 
 /// The first token wakes.
@@ -176,18 +192,41 @@ impl<T> Submissions<T> {
     pub(super) fn post(&self, token: Token<T>) -> (u64, Posted) {
         let mut list = self.list.0.lock();
         let ticket = list.append(token);
+        (ticket, self.appended(&mut list))
+    }
+
+    #[inline(always)]
+    fn appended(&self, list: &mut List<T>) -> Posted {
         let waiting = list.tokens.len();
         self.list.0.set_note(waiting as u32);
-        let posted = match waiting >= list.alarm {
-            true => list.ring(),
-            false => Posted::Kept,
-        };
-        (ticket, posted)
+        if waiting >= list.alarm {
+            list.ring()
+        } else {
+            Posted::Kept
+        }
     }
 
     /// A ticket without a token.
     pub(super) fn number(&self) -> u64 {
         self.list.0.lock().number()
+    }
+
+    /// Like [`post`](Self::post) for a bumped group; stores its ticket. What matters for the
+    /// order of lanes still goes by a token.
+    pub(super) fn post_bumped(&self, token: Token<T>, mailbox: &mut Mailbox<T>) -> Posted {
+        let mut list = self.list.0.lock();
+        if !self.is_mixed() && token.units == 0 {
+            mailbox.ticket = list.number();
+            let moved = Move::new(mailbox, token.group, mailbox.position());
+            return match self.moved(&mut list, moved) {
+                _ if list.alarm == ASLEEP => Posted::Look,
+                posted => posted,
+            };
+        }
+        mailbox.ticket = list.append(token);
+        let standing = Position::new(mailbox.lane.level(), mailbox.ticket, None);
+        let moved = self.moved(&mut list, Move::new(mailbox, None, standing));
+        moved.max(self.appended(&mut list))
     }
 
     /// Bumps a locked group. A ready group moves in line, if it is there.
@@ -197,20 +236,19 @@ impl<T> Submissions<T> {
         let bump = &mut mailbox.rare().bump;
         let mut list = self.list.0.lock();
         *bump = (level, list.number());
-        if mailbox.phase != Phase::Ready {
-            return Posted::Kept;
+        match mailbox.phase {
+            Phase::Ready => self.moved(&mut list, Move::new(mailbox, None, from)),
+            _ => Posted::Kept,
         }
+    }
+
+    fn moved(&self, list: &mut List<T>, moved: Move<T>) -> Posted {
         if list.moves.is_empty() {
             // Relaxed: ordered by the lock.
             self.urgent.0.fetch_or(MOVED, Ordering::Relaxed);
             self.list.0.set_note(list.tokens.len() as u32 + 1);
         }
-        list.moves.push(Move {
-            lane: mailbox.lane.index(),
-            ticket: mailbox.ticket,
-            from,
-            to: mailbox.position(),
-        });
+        list.moves.push(moved);
         match list.moves.len().is_multiple_of(Self::LONG) {
             true => Posted::Long,
             false => Posted::Kept,
@@ -233,7 +271,7 @@ impl<T> Submissions<T> {
     /// Swaps tokens and moves out for empty lists. Returns whether tokens may overtake, and
     /// whether there was a move.
     #[inline]
-    pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move>) -> u8 {
+    pub(super) fn take(&self, empty: &mut Vec<Token<T>>, no_moves: &mut Vec<Move<T>>) -> u8 {
         debug_assert!(empty.is_empty());
         let mut list = self.list.0.lock();
         std::mem::swap(&mut list.tokens, empty);

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
-use crate::group::{BARE, CAPPED, Group, Mailbox, Phase, UNPINNED};
+use crate::group::{BARE, BUMPED, CAPPED, Group, Mailbox, Phase, UNPINNED};
 use crate::shown::shows;
 use crate::sync::Arc;
 
@@ -212,7 +212,7 @@ impl<T> Turn<'_, T> {
         let posted = group.end_if(|group, mailbox| {
             let waiting = group.waiting();
             let ends = mailbox.flags & UNPINNED != 0 && waiting == 0;
-            if !mailbox.is_plain_but(BARE) || ends || live.taken.is_some() {
+            if !mailbox.is_plain_but(BARE | BUMPED) || ends || live.taken.is_some() {
                 return None;
             }
             mailbox.flags &= !BARE;
