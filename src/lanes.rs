@@ -35,8 +35,6 @@ use crate::slab::NO_INDEX;
 use tiered::Tiered;
 
 pub use lane_level::{LaneKey, LaneLevel};
-#[cfg(all(feature = "scheduler", not(loom)))]
-pub(crate) use lifetimes::shrink;
 
 /// A lane, as its owner sees it. One cache line has what each turn changes.
 #[derive(Debug)]

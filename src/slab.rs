@@ -371,6 +371,15 @@ impl<T> Slab<T> {
     }
 }
 
+/// Gives memory back if most of it is not used: for a list that has become shorter. It keeps room
+/// for `least`.
+pub(crate) fn shrink<T>(list: &mut Vec<T>, least: usize) {
+    let room = least.max(2 * list.len());
+    if list.capacity() > 2 * room {
+        list.shrink_to(room);
+    }
+}
+
 impl<T: fmt::Debug> fmt::Debug for Slab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()

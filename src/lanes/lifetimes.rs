@@ -8,6 +8,7 @@ use crate::error::OutOfRange;
 use crate::limit::Limit;
 use crate::ready::ReadyItem;
 use crate::ring::MAX_WEIGHT;
+use crate::slab::shrink;
 
 impl<G: ReadyItem> Lanes<G> {
     /// Adds a lane that takes up to `weight` turns in a row, with at most `cap` units in use.
@@ -58,7 +59,7 @@ impl<G: ReadyItem> Lanes<G> {
             // Else it would keep its last node.
             self.free = BTreeSet::new();
         }
-        shrink(&mut self.lanes);
+        shrink(&mut self.lanes, 0);
     }
 
     /// The index behind the last lane's.
@@ -70,12 +71,5 @@ impl<G: ReadyItem> Lanes<G> {
     /// How many lanes there are.
     pub(crate) fn len(&self) -> usize {
         self.lanes.len() - self.free.len()
-    }
-}
-
-/// Gives memory back if most of it is not used: for a list that has become shorter.
-pub(crate) fn shrink<T>(list: &mut Vec<T>) {
-    if list.capacity() > 4 * list.len() {
-        list.shrink_to(2 * list.len());
     }
 }

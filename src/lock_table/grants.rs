@@ -8,6 +8,7 @@
 //!    grow the list, and it has fewer entries without grants of their own than there are modes.
 
 use crate::modes::{Mode, joined};
+use crate::slab::shrink;
 
 /// The list of earlier entries keeps room for this many.
 const FEW: usize = 4;
@@ -100,7 +101,7 @@ impl Grants {
             self.last = self.earlier.pop();
         }
         match self.last {
-            Some(_) => self.shrink(),
+            Some(_) => shrink(&mut self.earlier, FEW),
             None => *self = Self::default(),
         }
     }
@@ -130,14 +131,6 @@ impl Grants {
         if self.last.as_mut().is_some_and(repeats) {
             self.last = self.earlier.pop();
         }
-        self.shrink();
-    }
-
-    /// Gives memory back if most of it is not used.
-    fn shrink(&mut self) {
-        let room = FEW.max(2 * self.earlier.len());
-        if self.earlier.capacity() > 2 * room {
-            self.earlier.shrink_to(room);
-        }
+        shrink(&mut self.earlier, FEW);
     }
 }

@@ -28,10 +28,11 @@ use super::grants::Grants;
 use super::hold::{HoldId, HoldKind};
 use super::index::Change;
 use super::kept::{Due, Kept};
-use super::name::{Gone, Name};
+use super::name::{Gone, KEPT, Name};
 use super::slots::Slots;
 use super::step::Step;
 use crate::modes::Mode;
+use crate::slab::shrink;
 
 pub(super) struct Holds<K> {
     pub(super) slots: Slots<K>,
@@ -157,7 +158,7 @@ impl<K> Holds<K> {
                 touched.push((hold.depth, id));
             }
         }
-        self.slots.shrink_log();
+        shrink(&mut self.slots.log, KEPT);
         touched.sort_unstable_by(|a, b| b.cmp(a));
         touched.dedup();
         for (_, id) in touched {

@@ -17,6 +17,7 @@ use super::grants::Grants;
 use super::hold::{Counts, Hold, HoldId, HoldKind};
 use super::name::KEPT;
 use crate::modes::Mode;
+use crate::slab::shrink;
 
 /// Up to this many slots are searched without the index.
 const FEW: usize = 8;
@@ -245,15 +246,7 @@ impl<K> Slots<K> {
         self.log.retain(is_there);
         self.log.sort_unstable();
         self.log.dedup();
-        self.shrink_log();
-    }
-
-    /// Gives memory back if much of the log is gone.
-    pub(super) fn shrink_log(&mut self) {
-        let room = KEPT.max(2 * self.log.len());
-        if self.log.capacity() > 2 * room {
-            self.log.shrink_to(room);
-        }
+        shrink(&mut self.log, KEPT);
     }
 
     /// Gives memory back if most of it is not used. The holds then have other ids.

@@ -16,11 +16,11 @@ use std::task::Waker;
 
 use crate::backlog::{Backlog, GroupKey};
 use crate::error::{OutOfRange, Stale};
-use crate::lanes::{LaneKey, shrink};
+use crate::lanes::LaneKey;
 use crate::limit::{Bypass, Limit};
 use crate::queue::Capacity;
 use crate::shown::says;
-use crate::slab::{Key, Slab};
+use crate::slab::{Key, Slab, shrink};
 use crate::sync::{Arc, unique};
 use crate::wait::{Waiters, WakeBatch};
 use crate::workers::{Action, Workers};
@@ -345,7 +345,7 @@ impl<J: Body> Core<J> {
     /// Lanes may be gone: forgets the places behind the last one.
     pub(super) fn forget_places(&mut self) {
         self.by_lane.truncate(self.backlog.lane_places());
-        shrink(&mut self.by_lane);
+        shrink(&mut self.by_lane, 0);
     }
 }
 
