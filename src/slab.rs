@@ -41,7 +41,7 @@ const MASK: u32 = CHUNK as u32 - 1;
 /// How many places can be used; the last one is left out, for [`NO_INDEX`].
 const PLACES: usize = (u32::MAX >> SHIFT) as usize;
 const NO_SLOT: u16 = u16::MAX;
-/// A place with this floor or a higher one is not forgotten.
+/// A place with this floor or a higher one is not forgotten; nor is the number of such a page.
 const WORN: NonZeroU32 = NonZeroU32::new(u32::MAX / 2).unwrap();
 /// Capacity that is not worth giving back while the slab is in use.
 const SMALL: usize = 8;

@@ -7,25 +7,29 @@
 //! Invariants, under that lock:
 //! 1. `pages` holds all pages, and `open` those with a free slot, by number.
 //! 2. A page without a value is freed, unless it is the only open one and comes before all gaps.
-//! 3. `gaps` has the numbers from `base` to `top` that no page has; the last number below `top` is
-//!    not among them. A new page takes the first gap, or else `top`.
+//! 3. `gaps` has the numbers below `top` that no page has and that are not used up. If the last
+//!    number below `top` is among them, it is worn. A new page takes the first gap, or else `top`.
 //! 4. A pair of index and generation is issued once. A slot increments its generation when its
-//!    value goes, and is retired where that would wrap. No freed page with a number from `base` on
-//!    has issued `floor` or a later generation; a new page begins with `floor`. Before `floor`
-//!    wears out, `base` rises to `never`, past all numbers used so far: there the generations
-//!    restart.
+//!    value goes, and is retired where that would wrap. When a page is freed, the largest of its
+//!    generations becomes the first of the next page with its number: it stands in `gaps`, or the
+//!    number is from `top` on, and `floor` is at least as high. A number whose first generation
+//!    would be the last one is used up.
 //! 5. The generation of a slot in use does not change.
+//!
+//! Wear: a number that has used half of its generations stays in `gaps`, and so do the gaps below
+//! it. So `floor` leaves the other half to all numbers from `top` on: each of the 2^25 numbers
+//! lasts for 2^31 values or more.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem::{align_of, size_of};
 use std::num::NonZeroU32;
 use std::ptr::NonNull;
 
-use super::Key;
+use super::{Key, WORN};
 use crate::sync::{Arc, Mutex};
 
 /// Bytes of a page.
@@ -37,8 +41,6 @@ const LAYOUT: Layout = match Layout::from_size_align(PAGE, PAGE) {
 /// How many indices belong to a page; a page has no more slots than that.
 const INDICES: usize = Bits::BITS as usize;
 const MOST_PAGES: u32 = u32::MAX / INDICES as u32;
-/// When a page is freed with a generation above this, all numbers used so far are retired.
-const WORN: u32 = u32::MAX / 2;
 
 /// One bit for each slot.
 type Bits = u128;
@@ -61,13 +63,11 @@ type Page<S> = NonNull<Header<S>>;
 struct Shared<S> {
     pages: BTreeMap<u32, Page<S>>,
     open: BTreeMap<u32, Page<S>>,
-    /// No new page gets a number below this.
-    base: u32,
     /// No page has this number or a higher one.
     top: u32,
-    /// No page ever had this number or a higher one.
-    never: u32,
-    gaps: BTreeSet<u32>,
+    /// With the first generation of the next page of each.
+    gaps: BTreeMap<u32, NonZeroU32>,
+    /// The first generation of a page with a number from `top` on.
     floor: NonZeroU32,
     /// The `Pages` were dropped.
     closed: bool,
@@ -170,7 +170,8 @@ impl<S> Shared<S> {
             }
             header.free.set(header.free.get() | mask);
         }
-        let is_lowest = self.gaps.first().is_none_or(|&gap| header.number < gap);
+        let gap = self.gaps.first_key_value();
+        let is_lowest = gap.is_none_or(|(&gap, _)| header.number < gap);
         let is_spare = header.free.get() != 0 && self.open.len() == 1 && is_lowest;
         if header.used.get() == 0 && (self.closed || !is_spare) {
             // SAFETY: as above.
@@ -187,22 +188,21 @@ impl<S> Shared<S> {
         let number = header.number;
         self.open.remove(&number);
         self.pages.remove(&number);
-        if number >= self.base {
-            for generation in &header.generations {
-                self.floor = self.floor.max(generation.get());
-            }
-            self.gaps.insert(number);
+        let generations = header.generations.iter().map(Cell::get);
+        let first = generations.fold(NonZeroU32::MIN, NonZeroU32::max);
+        if first < NonZeroU32::MAX {
+            self.gaps.insert(number, first);
         }
         // SAFETY: nobody knows the page any more. The header was made with it.
         unsafe {
             page.drop_in_place();
             alloc::dealloc(page.as_ptr().cast(), LAYOUT);
         }
-        if self.floor.get() > WORN {
-            (self.base, self.floor) = (self.never, NonZeroU32::MIN);
-            (self.top, self.gaps) = (self.base, BTreeSet::new());
-        }
-        while self.top > self.base && self.gaps.remove(&(self.top - 1)) {
+        while let Some(last) = self.gaps.last_entry()
+            && *last.key() + 1 == self.top
+            && *last.get() < WORN
+        {
+            self.floor = self.floor.max(last.remove());
             self.top -= 1;
         }
     }
@@ -220,15 +220,15 @@ impl<S> Shared<S> {
     }
 
     fn new_page(&mut self, shared: &Arc<Mutex<Self>>, context: *const ()) -> Page<S> {
-        let number = self.gaps.pop_first().unwrap_or(self.top);
+        let gap = self.gaps.pop_first();
+        let (number, first) = gap.unwrap_or((self.top, self.floor));
         assert!(number < MOST_PAGES, "there are too many values");
         self.top = self.top.max(number + 1);
-        self.never = self.never.max(self.top);
         let header = Header {
             shared: Arc::clone(shared),
             context,
             number,
-            generations: std::array::from_fn(|_| Cell::new(self.floor)),
+            generations: std::array::from_fn(|_| Cell::new(first)),
             used: Cell::new(0),
             free: Cell::new(Bits::MAX >> (INDICES - slots::<S>())),
             listed: Cell::new(0),
@@ -256,19 +256,17 @@ impl<S> Pages<S> {
         Self(Arc::new(Mutex::new(Shared {
             pages: BTreeMap::new(),
             open: BTreeMap::new(),
-            base: 0,
             top: 0,
-            never: 0,
-            gaps: BTreeSet::new(),
+            gaps: BTreeMap::new(),
             floor: NonZeroU32::MIN,
             closed: false,
         })))
     }
 
-    /// Makes a new page begin with the last generation that does not retire its number.
+    /// Makes pages at the end begin with this generation.
     #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(crate) fn wear_out(&self) {
-        self.0.lock().floor = NonZeroU32::new(WORN).expect("not 0");
+    pub(crate) fn wear_out(&self, floor: NonZeroU32) {
+        self.0.lock().floor = floor;
     }
 
     /// Puts a value into a free slot of the first open page, and lists it. A new page gets this

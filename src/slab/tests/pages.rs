@@ -1,14 +1,14 @@
 //! Pages against a map of what was put in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::slab::Key;
-use crate::slab::{Pages, key_of, remove};
+use crate::slab::{Key, Pages, WORN, key_of, remove};
 
 type Value = Box<u64>;
 
@@ -141,21 +141,46 @@ fn the_page_that_stays_comes_before_all_gaps() {
     take_out(one);
 }
 
-/// Numbers are retired when their generations are used up. So are those of pages that were freed
-/// long before.
+/// The generation in a key.
+fn generation(key: Key) -> u32 {
+    (key.to_bits() >> 32) as u32
+}
+
+/// Two numbers wear out, and are used again. Half of the generations stay to all others.
 #[test]
-fn generations_begin_again_at_numbers_never_used() {
+fn a_number_wears_out_alone() {
     let pages = Pages::new();
-    let mut first = insert(&pages, 3 * 128);
-    let issued: Vec<_> = first.iter().copied().map(key).collect();
-    first.drain(127..).for_each(take_out);
-    pages.wear_out();
-    // The last place of the first page, and another page, which is freed.
-    insert(&pages, 129).into_iter().for_each(take_out);
-    let again = insert(&pages, 129);
-    assert!(again.iter().all(|&value| !issued.contains(&key(value))));
-    assert_eq!(key(again[1]).index(), 3 * 128);
-    again.into_iter().chain(first).for_each(take_out);
+    let mut values = insert(&pages, 128);
+    let mut ever = BTreeSet::new();
+    pages.wear_out(WORN);
+    for round in 0..1000 {
+        let all = insert(&pages, 129);
+        assert!(all.iter().all(|&value| ever.insert(key(value))), "{round}");
+        assert_eq!(key(all[128]).index(), 2 * 128, "{round}");
+        all.into_iter().for_each(take_out);
+    }
+    values.extend(insert(&pages, 257));
+    let last = key(values[128 + 256]);
+    assert_eq!((last.index(), generation(last)), (3 * 128, WORN.get()));
+    values.into_iter().for_each(take_out);
+}
+
+/// The last generation of a slot is issued too, while its page stays.
+#[test]
+fn a_number_is_used_up_with_its_generations() {
+    let pages = Pages::new();
+    pages.wear_out(NonZeroU32::new(u32::MAX - 1).unwrap());
+    let mut ever = BTreeSet::new();
+    for index in [0, 0, 1] {
+        let one = insert(&pages, 1)[0];
+        assert!(ever.insert(key(one)));
+        assert_eq!(key(one).index(), index);
+        take_out(one);
+    }
+    insert(&pages, 200).into_iter().for_each(take_out);
+    let one = insert(&pages, 1)[0];
+    assert_eq!(key(one).index(), 128);
+    take_out(one);
 }
 
 #[test]
