@@ -112,7 +112,7 @@ pub struct Turns<'q, T> {
     next: usize,
     end: usize,
     /// The queue's epoch before they were claimed.
-    epoch: u32,
+    epoch: u64,
 }
 
 impl<'q, T> Turns<'q, T> {

@@ -21,7 +21,7 @@ use crate::error::{OutOfRange, Stale};
 use crate::group::{Group, GroupKey, Guard, Mailbox, Names, Phase, Taken};
 use crate::ready::Age;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
+    AtomicBool, AtomicU64, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
 };
 use crate::wait::{Guarded, Session, WakeBatch};
 
@@ -50,7 +50,7 @@ pub(crate) struct Shared<T> {
     pub(super) dropped: Tally,
     /// Raised when a cap is set or a lane begins to count tiers: live turns then look at the
     /// state.
-    pub(super) epoch: AtomicU32,
+    pub(super) epoch: AtomicU64,
     /// Nobody receives any more.
     pub(super) gone: AtomicBool,
     /// Whether somebody may still receive this message; set if some messages become unwanted. A
@@ -84,7 +84,7 @@ impl<T> Shared<T> {
             built,
             failures: Tally::new(),
             dropped: Tally::new(),
-            epoch: AtomicU32::new(0),
+            epoch: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             wanted: OnceLock::new(),
             kept: AtomicUsize::new(0),
@@ -241,7 +241,7 @@ impl<T> Shared<T> {
 
     /// If the epoch has changed, look at the cap.
     #[inline]
-    pub(super) fn epoch(&self) -> u32 {
+    pub(super) fn epoch(&self) -> u64 {
         // Relaxed: a hint, decided under the lock.
         self.epoch.load(Ordering::Relaxed)
     }

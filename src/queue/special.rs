@@ -33,7 +33,7 @@ pub(super) struct Live<T> {
     /// How many more deliveries the turn may make.
     pub(super) quota: u32,
     /// The queue's epoch when the cap was last looked at.
-    pub(super) epoch: u32,
+    pub(super) epoch: u64,
     /// The group had no flag when the turn began, the queue has no capacity, and nothing was
     /// given back, was detached or counts in a tier.
     pub(super) plain: bool,
@@ -132,7 +132,7 @@ pub(super) fn take_next<T>(shared: &Shared<T>, live: &mut Live<T>) -> bool {
 /// Takes the next message in a lane with tiers, or for a turn that needs a unit of the lane's
 /// cap.
 #[cold]
-fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u32) -> bool {
+fn take_admitted<T>(shared: &Shared<T>, live: &mut Live<T>, epoch: u64) -> bool {
     shared.with_state(|state| {
         let group = live.group.as_ref().expect(LIVE);
         let mut mailbox = shared.lock_group(state, group);

@@ -7,6 +7,7 @@ use super::send_wait::ToSend;
 use super::submissions::{Posted, Submissions, Token};
 use super::*;
 use crate::group::tests::steps;
+use crate::sync::Ordering;
 use crate::wait::Wait;
 use crate::wait::tests::heap::held_by_this_thread;
 
@@ -318,4 +319,23 @@ fn no_first_capacity_behind_a_backlog_too_long_to_count() {
     }
     lane.set_capacity(1).unwrap();
     assert_eq!(other.send(3).unwrap_err().reason, SendReason::LaneFull);
+}
+
+/// A turn looks at the cap though it was set 2^32 times meanwhile.
+#[test]
+fn the_epoch_does_not_begin_again() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, 2).unwrap();
+    let conversations = [(); 2].map(|()| lane.conversation().unwrap());
+    for conversation in &conversations {
+        conversation.send_all([1, 2]).unwrap();
+    }
+    let mut turns = [(); 2].map(|()| queue.try_receive().unwrap());
+    for turn in &mut turns {
+        turn.next().unwrap().complete();
+    }
+    lane.set_cap(1).unwrap();
+    let epoch = &queue.shared().epoch;
+    epoch.fetch_add(u32::MAX.into(), Ordering::Relaxed);
+    assert!(turns[0].next().is_none());
 }

@@ -74,7 +74,7 @@ impl<'q, T> Turn<'q, T> {
     /// Begins the turn of a claimed group. Never fails: a group that was paused meanwhile gives
     /// nothing. `epoch` is the queue's epoch before the claim.
     #[inline(always)]
-    pub(super) fn begin(shared: &'q Arc<Shared<T>>, group: GroupRef<T>, epoch: u32) -> Self {
+    pub(super) fn begin(shared: &'q Arc<Shared<T>>, group: GroupRef<T>, epoch: u64) -> Self {
         let mut live = Live {
             group: ManuallyDrop::new(None),
             taken: None,
