@@ -19,6 +19,8 @@ pub struct Lock<'a, K: Resource, S: BuildHasher = RandomState> {
     pub(super) owner: &'a mut Owner<K, S>,
     /// What has been asked for and is not in the path yet.
     pub(super) asked: Option<(K, Mode)>,
+    /// It is a request for no resources.
+    pub(super) is_empty: bool,
 }
 
 impl<K: Resource, S: BuildHasher> Owner<K, S> {
@@ -63,7 +65,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
-        Wait::new(Lock { owner: self, asked })
+        Wait::new(Lock::of(self, asked))
     }
 
     /// [`lock`](Self::lock) of several resources, all or none.
@@ -89,8 +91,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     ) -> Wait<Lock<'_, K, S>> {
         self.abort_pending();
         self.plan(resources, None);
-        let asked = None;
-        Wait::new(Lock { owner: self, asked })
+        let mut lock = Lock::of(self, None);
+        lock.is_empty = lock.owner.path.is_empty();
+        Wait::new(lock)
     }
 
     /// [`lock`](Self::lock) if that need not wait. It overtakes waiters only where `lock` does.
@@ -102,11 +105,19 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     pub fn try_lock(&mut self, resource: &K, mode: Mode) -> Result<(), LockError<K>> {
         self.abort_pending();
         let asked = Some((resource.clone(), mode));
-        Lock { owner: self, asked }.try_now()
+        Lock::of(self, asked).try_now()
     }
 }
 
-impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
+impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
+    pub(super) const fn of(owner: &'a mut Owner<K, S>, asked: Option<(K, Mode)>) -> Self {
+        Self {
+            owner,
+            asked,
+            is_empty: false,
+        }
+    }
+
     /// Asks for this resource next, whatever is left of an earlier request.
     pub(super) fn ask(&mut self, resource: &K, mode: Mode) {
         self.owner.abort_pending();
@@ -143,6 +154,8 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
 
     #[inline(never)]
     fn take_path(&mut self) -> Result<Room, LockError<K>> {
+        // Granted by a poll that panicked: then a close comes too late.
+        let is_granted = self.is_settled() && !self.is_empty;
         let owner = &mut *self.owner;
         if let Some((key, mode)) = &self.asked {
             owner.plan([(key.clone(), *mode)], Some(owner.hash));
@@ -151,7 +164,7 @@ impl<K: Resource, S: BuildHasher> Lock<'_, K, S> {
         if let Some(error) = owner.path.unfit.take() {
             return Err(error);
         }
-        if owner.shared.is_closed() {
+        if owner.shared.is_closed() && !is_granted {
             return Err(LockError::Closed);
         }
         if owner.path.gives_up {

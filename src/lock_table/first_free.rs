@@ -85,10 +85,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
         mode: Mode,
     ) -> Wait<FirstFree<'_, K, S>> {
         let all = Some(resources.into_iter().collect());
-        let (owner, asked) = (self, None);
-        let lock = Lock { owner, asked };
         Wait::new(FirstFree {
-            lock,
+            lock: Lock::of(self, None),
             all,
             at: 0,
             asked: false,

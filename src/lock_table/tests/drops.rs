@@ -208,6 +208,42 @@ fn a_wait_that_is_polled_again_is_granted_once() {
     assert!(panics > 1, "{panics}");
 }
 
+/// The table is closed between a poll that granted and panicked, and the next one.
+#[test]
+fn what_was_granted_before_a_close_is_told() {
+    fn is_told<T, W>(locks: &LockTable<Sticky>, fuse: u32, mut wait: W) -> (bool, bool)
+    where
+        W: Future<Output = std::result::Result<T, LockError<Sticky>>> + Unpin,
+    {
+        let mut poll = || Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop()));
+        let polled = with_fuse(fuse, &mut poll);
+        let panicked = polled.is_none();
+        locks.close();
+        let Poll::Ready(told) = polled.unwrap_or_else(poll) else {
+            panic!("fuse {fuse}: pending");
+        };
+        assert!(matches!(told, Ok(_) | Err(LockError::Closed)));
+        (told.is_ok(), panicked)
+    }
+    let mut panics = [0; 3];
+    for (fuse, way) in (0..9).flat_map(|fuse| [(fuse, 0), (fuse, 1), (fuse, 2)]) {
+        let locks = LockTable::new();
+        let [mut a, mut b] = [(); 2].map(|()| locks.owner(0));
+        // The name of the entry is another one's, so that of `a` is dropped.
+        b.try_lock(&Sticky(2), S).unwrap();
+        b.try_lock(&Sticky(3), X).unwrap();
+        let (told, panicked) = match way {
+            0 => is_told(&locks, fuse, a.lock(&Sticky(2), S)),
+            1 => is_told(&locks, fuse, a.lock_many([(Sticky(2), S), (Sticky(41), X)])),
+            _ => is_told(&locks, fuse, a.first_free_or_wait([3, 2].map(Sticky), S)),
+        };
+        let is_held = a.held(&Sticky(2)).is_some();
+        assert_eq!(told, is_held, "fuse {fuse}, way {way}");
+        panics[way] += u32::from(panicked && is_held);
+    }
+    assert!(panics.iter().all(|&panics| panics > 0), "{panics:?}");
+}
+
 /// The drop of a name panics at every name in turn, and all is free by the next poll.
 #[test]
 fn the_first_that_is_free_is_granted_once() {
