@@ -63,7 +63,7 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// them panics, nothing has changed. If the drop of a name panics, the request may be granted
     /// all the same; polled again, the wait gives its result.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
-        self.abort_pending();
+        self.forget_asked();
         let asked = Some((resource.clone(), mode));
         Wait::new(Lock::of(self, asked))
     }
@@ -120,8 +120,7 @@ impl<'a, K: Resource, S: BuildHasher> Lock<'a, K, S> {
 
     /// Asks for this resource next, whatever is left of an earlier request.
     pub(super) fn ask(&mut self, resource: &K, mode: Mode) {
-        self.owner.abort_pending();
-        self.owner.path.clear();
+        self.owner.forget_asked();
         self.asked = Some((resource.clone(), mode));
     }
 

@@ -211,6 +211,14 @@ impl<K, S> Owner<K, S> {
         }
     }
 
+    /// The same, and forgets what that wait asked for: the next one would ask for it, if its own
+    /// request is granted and its poll panics.
+    #[inline]
+    pub(super) fn forget_asked(&mut self) {
+        self.abort_pending();
+        self.path.forget();
+    }
+
     #[cold]
     fn abort(&mut self) {
         self.pending = false;

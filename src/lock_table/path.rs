@@ -346,6 +346,13 @@ impl<K> Path<K> {
         }
     }
 
+    /// Clears the path, and drops the error that nobody took.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        self.clear();
+        self.unfit = None;
+    }
+
     #[inline(never)]
     fn drop_steps(&mut self) {
         (self.at, self.keeps) = (0, false);

@@ -244,6 +244,27 @@ fn what_was_granted_before_a_close_is_told() {
     assert!(panics.iter().all(|&panics| panics > 0), "{panics:?}");
 }
 
+/// Its path is left, or its error, when the next request is granted and its poll panics.
+#[test]
+fn a_forgotten_wait_is_not_told_by_the_next() {
+    let mut panics = [0; 2];
+    for (fuse, forgotten) in (0..5).flat_map(|fuse| [(fuse, 3), (fuse, 0)]) {
+        let locks = LockTable::new();
+        let [mut a, mut b] = [(); 2].map(|()| locks.owner(0));
+        b.try_lock(&Sticky(2), S).unwrap();
+        // 0 is refused.
+        std::mem::forget(a.lock_many([(Sticky(forgotten), X)]));
+        let mut wait = a.lock(&Sticky(2), S);
+        let polled = with_fuse(fuse, || poll(&mut wait));
+        panics[usize::from(forgotten > 0)] += u32::from(polled.is_none());
+        let told = polled.unwrap_or_else(|| poll(&mut wait));
+        assert_eq!(told, Poll::Ready(Ok(())), "fuse {fuse}");
+        drop(wait);
+        assert_eq!(a.holdings().count(), 1, "fuse {fuse}");
+    }
+    assert!(panics.iter().all(|&panics| panics > 0), "{panics:?}");
+}
+
 /// The drop of a name panics at every name in turn, and all is free by the next poll.
 #[test]
 fn the_first_that_is_free_is_granted_once() {
