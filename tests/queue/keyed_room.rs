@@ -227,11 +227,12 @@ fn a_forgotten_key_whose_drop_panics_loses_no_message_that_waits() {
 /// Its own key, which the map does not need or which is refused.
 #[test]
 fn a_key_whose_drop_panics_loses_no_message_that_waits() {
-    for (capacity, closes) in [
-        (Some(1), false),
-        (Some(1), true),
-        (None, false),
-        (None, true),
+    for (capacity, closes, is_full) in [
+        (Some(1), false, false),
+        (Some(1), true, false),
+        (Some(1), true, true),
+        (None, false, false),
+        (None, true, false),
     ] {
         let limit = capacity.map_or(Limit::Unlimited, Limit::AtMost);
         let queue = Queue::builder().capacity(limit).build().unwrap();
@@ -242,21 +243,23 @@ fn a_key_whose_drop_panics_loses_no_message_that_waits() {
         if capacity.is_some() {
             assert!(poll(&mut wait, &waker).is_pending());
         }
-        assert_eq!(serve(&queue), [1]);
+        if !is_full {
+            assert_eq!(serve(&queue), [1]);
+        }
         if closes {
-            assert!(orders.is_empty());
+            assert_eq!(orders.is_empty(), !is_full);
             queue.close();
         }
         PANICS.set(true);
         let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut wait, &waker)));
         assert!(polled.is_err());
-        assert_eq!(serve(&queue), [0; 0]);
+        assert_eq!(serve(&queue), [1].repeat(is_full.into()));
         match poll(&mut wait, &waker) {
             Poll::Ready(Err(refused)) if closes => {
                 assert_eq!((refused.message, refused.reason), (2, SendReason::Closed));
             }
             Poll::Ready(Ok(())) if !closes => assert_eq!(serve(&queue), [2]),
-            _ => panic!("closes: {closes}"),
+            _ => panic!("closes: {closes}, is full: {is_full}"),
         }
     }
 }
