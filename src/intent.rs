@@ -70,7 +70,6 @@ use self::stripes::Stripes;
 use self::word::Word;
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::shown::shows;
 use crate::sync::{Apart, const_fn};
 use crate::turnstile::{Admission, Released, Request, Turnstile, WaitQueue};
 use crate::wait::{Guarded, Op, Wait};
@@ -327,8 +326,3 @@ impl Default for IntentLock {
         Self::new()
     }
 }
-
-shows!(IntentLock, |this|
-    word: this.word.load(),
-    stripes: this.stripes.0.as_ref().map_or(0, Stripes::len),
-    bypass: this.word.bypass);

@@ -61,7 +61,7 @@ use std::task::Waker;
 pub(crate) use self::queue::WaitQueue;
 pub(crate) use self::request::Request;
 pub(crate) use self::watch::Look;
-pub(crate) use self::word::{Bits, Released, UNNOTIFIED, WAITERS, Word};
+pub(crate) use self::word::{Bits, Released, WAITERS, Word};
 
 use self::watch::watch;
 use crate::wait::{ClonedWaker, Guarded, SELDOM, Session, Ticket, WakeBatch, back_off};

@@ -17,12 +17,10 @@
 //! - everything else: under the queue's lock. OPEN is set there only if nobody waits or holds
 //!   another mode, and so nobody waits while it is set.
 
-use std::fmt;
-
 use super::Place;
 use crate::limit::Bypass;
 use crate::modes::Mode;
-use crate::turnstile::{self, UNNOTIFIED, WAITERS};
+use crate::turnstile::{self, WAITERS};
 
 pub(super) const SLOW: u64 = 1 << 2;
 pub(super) const OPEN: u64 = 1 << 3;
@@ -173,17 +171,5 @@ impl Bits {
         let others = HELD & !(FIELD[Mode::Is as usize] | FIELD[wide as usize]);
         let opens = !self.is_open() && self.0 & (others | WAITERS) == 0;
         opens.then_some(Self(self.0 & !SLOW | OPEN))
-    }
-}
-
-impl fmt::Debug for Bits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut held = f.debug_map();
-        for mode in Mode::ALL {
-            held.entry(&mode, &self.count(mode));
-        }
-        held.entry(&"overtakings", &self.overtakings());
-        held.entry(&"flags", &(self.0 & (WAITERS | UNNOTIFIED | SLOW | OPEN)));
-        held.finish()
     }
 }

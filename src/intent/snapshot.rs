@@ -1,5 +1,7 @@
 //! What a lock looks like at one moment.
 
+use std::fmt;
+
 use crate::modes::Mode;
 use crate::wait::{WaitCounts, WaiterState};
 
@@ -59,9 +61,12 @@ impl IntentLock {
     /// Takes a step for each stripe, and for each waiter that has not collected what it was handed.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let queue = self.queue.lock();
+        self.counts_of(&self.queue.lock())
+    }
+
+    fn counts_of(&self, queue: &Queue) -> Counts {
         Counts {
-            held: self.held(self.word.load(), &queue),
+            held: self.held(self.word.load(), queue),
             locks: queue.counts().0,
         }
     }
@@ -95,5 +100,31 @@ impl IntentLock {
             *held += elsewhere;
         }
         held
+    }
+}
+
+/// How many hold each mode that somebody holds.
+struct Held([u64; 6]);
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = Mode::ALL.into_iter().zip(self.0);
+        let held = all.filter(|&(_, holders)| holders > 0);
+        f.debug_map().entries(held).finish()
+    }
+}
+
+impl fmt::Debug for IntentLock {
+    /// With how many hold each mode, and how many wait, unless somebody has the queue's lock.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Written under no lock: the writer is user code.
+        let counts = self.queue.try_lock().map(|queue| self.counts_of(&queue));
+        let mut debug = f.debug_struct("IntentLock");
+        if let Some(Counts { held, locks }) = counts {
+            debug.field("held", &Held(held));
+            debug.field("waiting", &(locks.waiting + locks.notified));
+        }
+        debug.field("bypass", &self.word.bypass);
+        debug.finish_non_exhaustive()
     }
 }

@@ -111,10 +111,6 @@ impl Stripes {
         mode == Mode::Is || mode == self.wide
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// The stripe of the calling thread.
     #[inline]
     pub(super) fn own(&self) -> u32 {

@@ -22,7 +22,7 @@ use crate::wait::lost;
 /// Somebody is in the queue.
 pub(crate) const WAITERS: u64 = 1;
 /// Somebody in the queue has not been notified.
-pub(crate) const UNNOTIFIED: u64 = 1 << 1;
+const UNNOTIFIED: u64 = 1 << 1;
 
 /// Whether a release must serve the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

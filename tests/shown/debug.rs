@@ -1,8 +1,11 @@
 //! `Debug` is short, however much there is, and what it writes to may use what it shows.
 
 use std::fmt::{self, Debug, Write};
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
 use conversant::gate::TierGate;
+use conversant::intent::IntentLock;
 use conversant::job_queue::{self, JobQueue};
 use conversant::lock_table::{LockTable, Resource};
 use conversant::modes::Mode;
@@ -30,6 +33,23 @@ fn is_short(value: &impl Debug, and: impl FnMut()) {
 }
 
 const MANY: u32 = 1_000;
+
+#[test]
+fn a_lock_with_holders_and_waiters() {
+    finishes(|| {
+        for lock in [IntentLock::new(), IntentLock::striped(4)] {
+            let _held = [Mode::Is, Mode::Ix, Mode::Ix].map(|mode| lock.try_lock(mode).unwrap());
+            let mut waits = [Mode::S, Mode::X].map(|mode| lock.lock(mode));
+            for wait in &mut waits {
+                let mut cx = Context::from_waker(Waker::noop());
+                assert!(Pin::new(wait).poll(&mut cx).is_pending());
+            }
+            let shown = "IntentLock { held: {IS: 1, IX: 2}, waiting: 2, bypass: AtMost(64), .. }";
+            assert_eq!(format!("{lock:?}"), shown);
+            is_short(&lock, || assert_eq!(lock.counts().locks.waiting, 2));
+        }
+    });
+}
 
 #[test]
 fn a_gate_with_many_tiers() {
@@ -72,7 +92,7 @@ fn a_scheduler_with_many_tasks() {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Row(u32);
+pub(crate) struct Row(u32);
 
 impl Resource for Row {
     fn parent(&self) -> Option<Self> {
