@@ -149,6 +149,7 @@ pub use snapshot::{Counts, Snapshot};
 /// A clone is cheap. The drop of the last clone shuts the queue down, and drops the jobs that wait.
 /// [Owned](Claim::into_owned) claims stay valid: they can be completed, and a job that is given
 /// back then is dropped. A job that has a handle of its own queue keeps the queue.
+#[must_use = "dropping the last handle drops the jobs that wait"]
 pub struct JobQueue<K, J> {
     owner: Arc<Owner<K, J>>,
 }
@@ -160,7 +161,6 @@ struct Owner<K, J> {
 
 impl<K: Ord, J> JobQueue<K, J> {
     /// A queue with the defaults of its [`Builder`].
-    #[must_use]
     pub fn new() -> Self {
         let built = Builder::new().build();
         built.expect("the defaults are in range")

@@ -78,6 +78,7 @@ const SHARDS: usize = model_size(64, 4);
 ///
 /// Threads share it by reference. When it is dropped, messages already sent are still
 /// delivered.
+#[must_use = "dropping it forgets its keys"]
 pub struct Keyed<K, T, S = RandomState> {
     lane: Lane<T>,
     hasher: S,
@@ -103,7 +104,6 @@ struct Shards<K, T> {
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
     /// Serial groups of the [`DEFAULT_LEVEL`] in this lane.
-    #[must_use]
     pub fn new(lane: Lane<T>) -> Self {
         Self::build(lane, Limit::SERIAL, DEFAULT_LEVEL, RandomState::new())
     }
@@ -123,7 +123,7 @@ impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
     ) -> Result<Self, LaneError> {
         let limit = limit.into();
         // Checks that such a group can be made.
-        lane.group(limit, level)?;
+        drop(lane.group(limit, level)?);
         Ok(Self::build(lane, limit, level, hasher))
     }
 
@@ -155,7 +155,6 @@ impl<K, T, S> Keyed<K, T, S> {
     ///
     /// A kept group costs some 70 bytes besides its place in the map, making one several times a
     /// send: set this to the number of keys that come back. To forget takes 64 locks of each `Keyed`.
-    #[must_use]
     pub fn keep_idle(mut self, groups: usize) -> Self {
         // The queue sums the bounds of all its `Keyed`.
         let few = groups.min(u32::MAX as usize);
@@ -168,7 +167,6 @@ impl<K, T, S> Keyed<K, T, S> {
     /// before the first send: keys of groups that exist already are not kept.
     ///
     /// Cost: a copy and some 40 bytes for each group, when it is made.
-    #[must_use]
     pub fn keep_keys(self) -> Self
     where
         K: Clone + Send + Sync + 'static,
@@ -184,7 +182,7 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 
     /// The lane: to change its cap, or to make other groups in it.
-    #[must_use]
+    #[must_use = "it only gives the lane"]
     pub fn lane(&self) -> &Lane<T> {
         &self.lane
     }

@@ -207,7 +207,6 @@ impl<K, S> LockTable<K, S> {
     }
 
     /// Makes an owner. Of the owners in a deadlock, one with the lowest priority gives up.
-    #[must_use = "an owner that is dropped releases what it holds"]
     pub fn owner(&self, priority: i32) -> Owner<K, S> {
         Owner::new(self.shared.clone(), priority)
     }

@@ -226,6 +226,7 @@ pub(crate) type Pinned<T> = crate::group::Pinned<T, Shared<T>>;
 /// A handle: clones are the same queue. When the last one is dropped, waiting messages are
 /// dropped. Lanes, groups and conversations stay valid: sends are refused, deliveries in flight
 /// can be completed, and what is given back is dropped.
+#[must_use = "dropping the last handle drops the messages that wait"]
 pub struct Queue<T> {
     owner: Arc<Owner<T>>,
 }
@@ -258,7 +259,6 @@ impl<T> Clone for Queue<T> {
 
 impl<T> Queue<T> {
     /// A queue with the defaults of its [`Builder`].
-    #[must_use]
     pub fn new() -> Self {
         let built = Self::builder().build();
         built.expect("the defaults are in range")

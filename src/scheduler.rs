@@ -204,6 +204,7 @@ use waits::Drained;
 ///
 /// A forgotten [`Hold`] ends with the scheduler. A future that has begun stays until somebody
 /// wakes it or [cancels](Task::cancel) it.
+#[must_use = "dropping the scheduler shuts it down"]
 pub struct Scheduler {
     shared: Arc<Shared>,
 }

@@ -24,6 +24,7 @@ use crate::sync::Arc;
 /// a [`downgrade`](Self::downgrade).
 ///
 /// Dropping it releases all that it holds.
+#[must_use = "an owner that is dropped releases what it holds"]
 pub struct Owner<K, S = RandomState> {
     pub(super) shared: Arc<Shared<K, S>>,
     pub(super) id: OwnerKey,

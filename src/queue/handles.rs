@@ -75,6 +75,7 @@ impl<T> Queue<T> {
 ///
 /// A handle: clones are the same group. A group lives until its last handle and conversation are
 /// gone and no message of it waits or is in flight.
+#[must_use = "a group ends with its last handle and conversation"]
 pub struct Group<T> {
     pub(crate) pin: Pinned<T>,
 }
@@ -177,6 +178,7 @@ impl<T> Group<T> {
 /// pointer.
 ///
 /// If it is forgotten (`mem::forget`), its group and its queue's memory stay.
+#[must_use = "dropping a conversation ends it"]
 pub struct Conversation<T> {
     pub(super) pin: Pinned<T>,
 }

@@ -18,6 +18,7 @@ use super::state::State;
 ///
 /// A handle: clones are the same lane. Dropping the last handle does not end the lane's groups; the
 /// lane ends with the last of them.
+#[must_use = "a lane ends with its last handle and group"]
 pub struct Lane<T>(Arc<Owner<T>>);
 
 /// Shared by all handles of a lane.

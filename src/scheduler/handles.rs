@@ -120,6 +120,7 @@ impl<'a> Place<'a> {
 /// takes no more tasks, and those that it has are still done. But with a cap of 0, which nobody can
 /// change then, those that have not begun are cancelled.
 #[derive(Clone)]
+#[must_use = "dropping the last handle releases the caller"]
 pub struct Caller(pub(super) Arc<Registration>);
 
 /// Shared by all handles of a caller.
@@ -264,6 +265,7 @@ impl fmt::Debug for Caller {
 /// A handle of a group of tasks. A clone is another handle of the same group; a drop leaves the
 /// group's tasks as they are.
 #[derive(Clone)]
+#[must_use = "a group ends with its last handle and task"]
 pub struct Group(pub(super) Arc<Pinned>);
 
 /// Shared by all handles of a group.

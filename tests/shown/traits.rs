@@ -1,7 +1,7 @@
 //! The traits that users expect, alike in like types.
 
 use std::fmt::{Debug, Display};
-use std::hash::Hash;
+use std::hash::{Hash, RandomState};
 use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -13,6 +13,8 @@ use conversant::queue::{Completed, GroupId, LaneError, NoTurn, SendReason, Turns
 use conversant::scheduler::{How, OutcomeError, Reason, SyncError};
 use conversant::wait::WaiterState;
 use conversant::{dialog, gate, intent, job_queue, lock_table, queue, scheduler, semaphore};
+
+use crate::debug::Row;
 
 /// Neither printable nor comparable.
 struct Bare;
@@ -82,6 +84,37 @@ fn like_types_have_like_traits() {
     shown::<SideGroup<'_, Bare>>();
     fn key<T: Eq + Hash>() {}
     key::<EndpointRef<Bare>>();
+}
+
+/// A statement that drops at once what ends by that has a warning.
+#[test]
+#[deny(unfulfilled_lint_expectations)]
+fn what_ends_when_it_is_dropped_must_be_used() -> Result<(), Box<dyn std::error::Error>> {
+    #[expect(unused_must_use)]
+    Queue::<Bare>::builder().build()?;
+    let queue = Queue::<Bare>::new();
+    #[expect(unused_must_use)]
+    queue.lane(1, 1)?;
+    let lane = queue.lane(1, 1)?;
+    #[expect(unused_must_use)]
+    lane.group(1, 1)?;
+    #[expect(unused_must_use)]
+    lane.conversation()?;
+    #[expect(unused_must_use)]
+    Keyed::<u8, Bare>::with(lane, 1, 1, RandomState::new())?;
+    #[expect(unused_must_use)]
+    JobQueue::<u8, Bare>::builder().build()?;
+    #[expect(unused_must_use)]
+    Scheduler::builder().build()?;
+    let scheduler = Scheduler::builder().build()?;
+    #[expect(unused_must_use)]
+    scheduler.caller("", CallerOptions::default())?;
+    let caller = scheduler.caller("", CallerOptions::default())?;
+    #[expect(unused_must_use)]
+    caller.group(1, 1)?;
+    #[expect(unused_must_use)]
+    lock_table::LockTable::<Row>::new().owner(0);
+    Ok(())
 }
 
 /// Whether it keeps to a width.
