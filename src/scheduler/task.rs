@@ -10,7 +10,7 @@ use crate::error::{Stale, Stalled};
 use crate::shown::{error_says, shows};
 use crate::sync::Arc;
 use crate::trace;
-use crate::wait::{Op, Wait, drop_quietly, look_twice, sealed};
+use crate::wait::{ClonedWaker, Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{HasOutcome, PolledResult};
 use super::current::{block, is_stalled, unblock};
@@ -242,6 +242,31 @@ impl<'a, R, E, T> First<'a, R, E, T> {
         })?;
         Some(ended.map(|outcome| (self.gives)(n, outcome)))
     }
+
+    /// The first outcome. If there is none, leaves a waker with each task. All clones come before
+    /// that: if one panics, each task keeps the waker that it had.
+    fn find_or_wait(&self, cx: &mut Context<'_>) -> Option<Result<T, OutcomeError>> {
+        if let [task] = &*self.tasks {
+            return self.find(|_| task.poll_outcome(cx));
+        }
+        let look = |task: &Task<R, E>, cloned: &mut ClonedWaker| {
+            let looked = task.body.slot().take_or_wait(cx.waker(), &mut cloned.0);
+            looked.map(|result| task.outcome_of(result))
+        };
+        let mut clones = Vec::with_capacity(self.tasks.len());
+        let ended = self.find(|task| {
+            let looked = look(task, &mut ClonedWaker::default());
+            clones.push(looked.is_none().then(|| ClonedWaker::of(cx)));
+            looked.unwrap_or(Poll::Pending)
+        });
+        let mut clones = clones.into_iter();
+        ended.or_else(|| {
+            self.find(|task| {
+                let mut cloned = clones.next().flatten().unwrap_or_default();
+                look(task, &mut cloned).unwrap_or(Poll::Pending)
+            })
+        })
+    }
 }
 
 impl<R, E, T> sealed::Sealed for First<'_, R, E, T> {}
@@ -261,7 +286,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         let Some(Task { shared, .. }) = self.tasks.first() else {
             return Poll::Ready(Err(OutcomeError::Nothing));
         };
-        let mut ended = self.find(|task| task.poll_outcome(cx));
+        let mut ended = self.find_or_wait(cx);
         // Only after all were looked at: any of them may have ended.
         if ended.is_none() && self.blocked && is_stalled(shared) {
             ended = Some(Err(OutcomeError::Stalled(Stalled)));

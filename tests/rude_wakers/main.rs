@@ -13,7 +13,7 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use conversant::gate::TierGate;
 use conversant::intent::IntentLock;
@@ -22,11 +22,11 @@ use conversant::limit::{Bypass, Limit};
 use conversant::lock_table::{LockTable, Owner, Resource};
 use conversant::modes::Mode::{self, Is, Ix, S, X};
 use conversant::queue::Queue;
-use conversant::scheduler::{CallerOptions, How, Scheduler};
+use conversant::scheduler::{CallerOptions, How, Scheduler, first};
 use conversant::semaphore::Semaphore;
 use conversant::wait::WaitCounts;
 
-use waker::{Act, Rudeness, rude, take_panics, while_rude};
+use waker::{Act, Rudeness, rude, take_panics, take_woken, wakers, while_rude};
 
 fn poll<F: Future + Unpin>(wait: &mut F) -> Poll<F::Output> {
     // Not dropped while wakers panic.
@@ -343,6 +343,29 @@ fn a_scheduler_is_polled_again() {
     assert!(poll(&mut outcome).is_ready());
     drop(hold);
     scheduler.shutdown(How::Drain).wait().unwrap();
+}
+
+/// The second clone of a poll panics: of the first poll, then of one with another waker.
+#[test]
+fn a_wait_for_the_first_of_two_tasks_is_polled_again() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    let _hold = scheduler.hold();
+    let mut tasks = [1, 2].map(|n| caller.exec(move || Ok::<_, ()>(n)).unwrap());
+    let (old, new, mut wait) = (rude(1), rude(2), first(&mut tasks));
+    let mut polls = |waker: &Waker, clones| {
+        let mut cx = Context::from_waker(waker);
+        let polled = || Pin::new(&mut wait).poll(&mut cx).is_ready();
+        let polled = || while_rude(Rudeness([0, clones, 0]), polled);
+        (catch_unwind(AssertUnwindSafe(polled)).ok(), wakers())
+    };
+    let none = wakers();
+    assert_eq!(polls(&old, 2), (None, none));
+    assert_eq!(polls(&old, 0), (Some(false), none + 2));
+    assert_eq!(polls(&new, 2), (None, none + 2));
+    caller.cancel_all();
+    assert!(take_woken(1) && !take_woken(2));
+    assert_eq!(polls(&new, 0), (Some(true), none));
 }
 
 #[test]
