@@ -3,6 +3,7 @@
 mod claims;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -352,4 +353,45 @@ fn scope() {
 #[test]
 fn scopes_end_with_nothing_lent() {
     schedules::explore(scope);
+}
+
+/// A task of a scope panics, or not, while its handle is dropped or gives the outcome: the scope
+/// passes on exactly the panic that nobody was told of.
+fn scope_panics(panics: bool, takes: bool) {
+    let builder = Scheduler::builder().workers(2).idle(Duration::ZERO);
+    let scheduler = builder.build().unwrap();
+    let caller = scheduler.caller("", CallerOptions::default()).unwrap();
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        caller.scope(|s| {
+            let task = s.exec(move || {
+                thread::yield_now();
+                if panics {
+                    resume_unwind(Box::new("of the task"));
+                }
+            });
+            let mut task = task.unwrap();
+            let last = s.exec_detached(Place::new(), move || {
+                if takes {
+                    let verdict = task.outcome().wait().unwrap().verdict;
+                    assert_eq!(matches!(verdict, Verdict::Panicked(_)), panics);
+                }
+                drop(task);
+            });
+            last.unwrap();
+        });
+    }));
+    assert_eq!(told.is_err(), panics && !takes);
+    drop(caller);
+    assert_eq!(scheduler.shutdown(How::Drain).wait(), Ok(()));
+}
+
+#[test]
+fn a_panic_against_the_drop_of_its_handle() {
+    schedules::explore(|| scope_panics(true, false));
+}
+
+#[test]
+fn a_panic_against_its_outcome() {
+    schedules::explore(|| scope_panics(true, true));
+    schedules::explore(|| scope_panics(false, false));
 }
