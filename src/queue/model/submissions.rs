@@ -32,7 +32,7 @@ fn what_was_sent_is_found() {
         });
         one.send_all([0, 1]).unwrap();
         assert!(queue.snapshot().waiting >= 2);
-        sender.join().unwrap();
+        let _two = sender.join().unwrap();
         assert_eq!(queue.snapshot().waiting, 3);
     });
 }
