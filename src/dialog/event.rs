@@ -5,6 +5,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use crate::error::OutOfRange;
+use crate::shown::pad;
 
 /// What came to an endpoint. New kinds may be added: a `match` has a last arm for them.
 ///
@@ -85,7 +86,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error {}: {}", self.code, self.description)
+        pad(f, format_args!("error {}: {}", self.code, self.description))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::jobs::PushReason;
 use crate::queue::SendReason;
-use crate::shown::shows;
+use crate::shown::{pad, shows};
 
 impl From<SendReason> for PushReason {
     fn from(reason: SendReason) -> Self {
@@ -39,7 +39,7 @@ shows!(
 
 impl<C, R: fmt::Display> fmt::Display for PushError<C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not taken: {}", self.reason)
+        pad(f, format_args!("not taken: {}", self.reason))
     }
 }
 

@@ -122,7 +122,7 @@ impl<K> fmt::Display for Owners<'_, K> {
 
 impl<K: fmt::Debug> fmt::Display for LockError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::WouldBlock => "the lock would have to be waited for",
             Self::Deadlock(deadlock) => return fmt::Display::fmt(deadlock, f),
             Self::Closed => "the lock table is closed",

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::error::{Closed, OutOfRange, Stale, TierGoesDown};
 use crate::semaphore::AcquireError;
-use crate::shown::{error_says, says, shows};
+use crate::shown::{error_says, pad, says, shows};
 
 /// Why a lane, a group or a caller of a scheduler could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ shows!(
 
 impl<T, R: fmt::Display> fmt::Display for SendError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {}", self.reason)
+        pad(f, format_args!("not sent: {}", self.reason))
     }
 }
 

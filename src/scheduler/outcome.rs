@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
-use crate::shown::says;
+use crate::shown::{pad, says};
 
 /// A task's number: from 1, in order of submission to its scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,17 +179,18 @@ impl<E: fmt::Debug + fmt::Display> std::error::Error for Verdict<Infallible, E> 
 
 impl<R, E: fmt::Display> fmt::Display for Verdict<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ending().fmt(f)?;
-        match self {
-            Self::Failed(error) => write!(f, ": {error}"),
+        let ending = self.ending();
+        let message = match self {
+            Self::Failed(error) => return pad(f, format_args!("{ending}: {error}")),
             Self::Panicked(payload) => {
                 let literal = payload.downcast_ref::<&str>().copied();
-                let text = payload.downcast_ref::<String>().map(String::as_str);
-                literal
-                    .or(text)
-                    .map_or(Ok(()), |text| write!(f, ": {text}"))
+                literal.or(payload.downcast_ref::<String>().map(String::as_str))
             }
-            Self::Ok(_) | Self::Cancelled | Self::Skipped => Ok(()),
+            Self::Ok(_) | Self::Cancelled | Self::Skipped => None,
+        };
+        match message {
+            Some(text) => pad(f, format_args!("{ending}: {text}")),
+            None => ending.fmt(f),
         }
     }
 }

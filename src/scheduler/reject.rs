@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::error::{Stalled, TierGoesDown};
 use crate::queue::SendReason;
-use crate::shown::{error_says, shows};
+use crate::shown::{error_says, pad, shows};
 
 /// A refused task, and why it was refused.
 ///
@@ -93,7 +93,7 @@ shows!([F] Rejected<F>, |rejected| reason: rejected.reason);
 
 impl<F> fmt::Display for Rejected<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task rejected: {}", self.reason)
+        pad(f, format_args!("task rejected: {}", self.reason))
     }
 }
 

@@ -10,7 +10,7 @@ use conversant::error::{Closed, OutOfRange, Stale, Stalled, TierGoesDown, TimedO
 use conversant::job_queue::{Expired, JobQueue, Place, PushReason, Scope};
 use conversant::prelude::*;
 use conversant::queue::{Completed, GroupId, LaneError, NoTurn, SendReason, Turns};
-use conversant::scheduler::{How, OutcomeError, Reason, SyncError};
+use conversant::scheduler::{How, OutcomeError, Reason, SyncError, Verdict};
 use conversant::wait::WaiterState;
 use conversant::{dialog, gate, intent, job_queue, lock_table, queue, scheduler, semaphore};
 
@@ -146,4 +146,26 @@ fn words_and_ids_keep_to_a_width() {
     keeps_width(scheduler::Ending::Ok);
     keeps_width(How::Drain);
     keeps_width(Stale);
+}
+
+#[test]
+fn errors_with_a_text_of_yours_keep_to_a_width() {
+    let queue = Queue::builder().capacity(0).build().unwrap();
+    let sender = queue.lane(1, Limit::Unlimited).unwrap();
+    keeps_width(sender.conversation().unwrap().send(()).unwrap_err());
+    let jobs = JobQueue::builder().capacity(0).build().unwrap();
+    keeps_width(jobs.push(1, (), Place::new()).unwrap_err());
+    let scheduler = Scheduler::builder().build().unwrap();
+    let caller = scheduler.caller("main", CallerOptions::default()).unwrap();
+    let after = scheduler::Place::new().tier(2);
+    let group = caller.group(0, 1).unwrap();
+    let task = caller.exec_with(after.group(&group), || ()).unwrap();
+    let rejected = caller.exec_with(after.tier(1).group(&group), || ());
+    keeps_width(rejected.unwrap_err());
+    assert!(task.cancel());
+    keeps_width(Verdict::<(), _>::Failed("no file"));
+    keeps_width(Verdict::<(), &str>::Panicked(Box::new("no file")));
+    keeps_width(Verdict::<(), &str>::Cancelled);
+    keeps_width(Fault::new(7, "no file").unwrap());
+    keeps_width(lock_table::LockError::<u32>::WouldBlock);
 }
