@@ -80,6 +80,9 @@
 //! feature. Events have no keys and no resources, since these need not be printable: use a
 //! queue group's [tag](queue::Conversation::set_tag) instead.
 //!
+//! A bump, or a limit of 0, that changes nothing sends no event of a queue, unless the turn that
+//! uses the bump up is claimed and has not begun; it sends one of a scheduler.
+//!
 //! A subscriber is called when the operation is done, under no lock of the crate. If it panics,
 //! only that event is lost. It may use the crate; but if it bumps a group on each bump, it never
 //! ends.
