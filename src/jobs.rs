@@ -73,6 +73,7 @@ pub use claims::{Expired, Pick, Unclaim};
 pub use names::{Name, Pinned, Scope};
 pub use place::Place;
 pub use push::{Entering, Taken};
+pub use records::Waits;
 pub use refuse::{JobId, PushReason, Refused};
 pub use status::{GroupStatus, JobState, JobStatus, TenantStatus, Totals, Why};
 
@@ -254,10 +255,12 @@ impl<K, J> Jobs<K, J> {
         let idle = &self.groups[group];
         let tenant = idle.tenant;
         if idle.is_named && idle.is_idle() && idle.limit == self.group_limit {
+            if idle.waits.is_any() {
+                // Of claims that were forgotten.
+                self.set_waits(group, Waits::default());
+            }
             let key = self.groups.key_at(group).expect(PINNED);
             let gone = self.groups.remove(key).expect(PINNED);
-            self.awaited.group_gone(gone.awaited);
-            self.tenants[tenant].awaited -= u32::from(gone.awaited);
             self.tenants[tenant].groups.remove(&gone.name);
             self.purge_dirty();
         }
@@ -267,8 +270,7 @@ impl<K, J> Jobs<K, J> {
             let key = self.tenants.key_at(tenant).expect(PINNED);
             let gone = self.tenants.remove(key).expect(PINNED);
             let own = self.groups.remove(own).expect(PINNED);
-            self.awaited.group_gone(own.awaited);
-            self.awaited.forget(tenant);
+            self.awaited.forget(tenant, own.waits);
             self.names.remove(&gone.name);
         }
     }

@@ -5,15 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::jobs::{Jobs, Pinned};
+use crate::jobs::{Jobs, Pinned, Waits};
 use crate::wait::{WaitCounts, Waiters, WakeBatch};
 
 #[derive(Default)]
 pub(super) struct PartWaits {
     pub(super) queues: BTreeMap<Pinned, Waiters<()>>,
     counts: WaitCounts,
-    /// Whether the queue was over at the last look: then nobody waits in vain.
-    is_over: bool,
 }
 
 impl PartWaits {
@@ -40,8 +38,7 @@ impl PartWaits {
             self.queues.remove(&of);
         }
         self.counts.change(before, after);
-        let is_any = after != WaitCounts::default();
-        jobs.waits_changed(of, is_any, (before.notified, after.notified));
+        jobs.waits_changed(of, waits_of(after));
         result
     }
 
@@ -53,22 +50,29 @@ impl PartWaits {
         is_over: bool,
         wakes: &mut WakeBatch,
     ) -> bool {
-        if std::mem::replace(&mut self.is_over, is_over) != is_over {
-            for &of in self.queues.keys() {
-                jobs.waits_changed(of, true, (0, 0));
+        if is_over && jobs.wake_all() {
+            for (&of, waits) in &self.queues {
+                jobs.waits_changed(of, waits_of(waits.counts()));
             }
         }
-        while let Some(look) = jobs.next_look(is_over) {
-            let (is_done, lacks) = self.change(jobs, look.of, |waits| {
-                let wanted = look.wanted.min(waits.len());
-                let due = wanted.min(waits.notified().saturating_add(look.room));
-                (waits.notify_up_to(due, wakes), waits.notified() < wanted)
+        while let Some(look) = jobs.next_look() {
+            let is_done = self.change(jobs, look.of, |waits| {
+                let due = look.wanted.min(waits.notified().saturating_add(look.room));
+                waits.notify_up_to(due, wakes)
             });
             if !is_done {
                 return false;
             }
-            jobs.looked_at(look, lacks);
+            jobs.looked_at(look);
         }
         true
+    }
+}
+
+fn waits_of(counts: WaitCounts) -> Waits {
+    let count = |n| u32::try_from(n).unwrap_or(u32::MAX);
+    Waits {
+        asleep: count(counts.waiting),
+        notified: count(counts.notified),
     }
 }

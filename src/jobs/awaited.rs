@@ -1,14 +1,15 @@
 //! Which parts claims wait for, and which of these wait queues must be looked at.
 //!
-//! Protocol: each change marks the group and the tenant of its job, and whoever changes the wait
-//! queue of a part marks that part. At the end of each event the marked parts are looked at, in a
-//! circle of the tenants, and in each of the parts. As many claims are notified as there is room:
-//! a claim that is notified counts against the limits of its tenant and of the queue until it looks.
-//! A part that lacks only such room stays marked.
+//! Protocol: each change recounts the group and the tenant of its job, and whoever changes the wait
+//! queue of a part recounts that part: it is marked exactly if more of its claims should be
+//! notified. At the end of each event the marked parts are looked at, in a circle of the tenants,
+//! and in each of the parts. As many claims are notified as there is room: a claim that is notified
+//! counts against the limits of its tenant and of the queue until it looks.
 //!
 //! Invariants:
-//! 1. A part of which more claims should be notified is marked. Its tenant is among the `open` ones,
-//!    unless the claims that are notified fill the tenant's room.
+//! 1. A part of which more claims should be notified is marked. Its tenant is among the `open` ones
+//!    if the tenant has room beside the claims that are notified. A claim alone may leave a part
+//!    marked, or a tenant open, for nothing.
 //! 2. `notified` is the sum over all tenants, and in each tenant over its parts. A part counts as
 //!    long as its group is there: only a forgotten wait (`mem::forget`) outlives that.
 
@@ -17,6 +18,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limit::Limit;
 
+use super::records::{Group, Waits};
 use super::{Jobs, PINNED, Pinned};
 
 #[derive(Debug, Default)]
@@ -27,7 +29,9 @@ pub(super) struct Awaited {
     pub(super) notified: u64,
     /// By the tenant's slot.
     pub(super) tenants: BTreeMap<u32, Parts>,
-    /// The tenants with marked parts, and perhaps with room for them.
+    /// Nobody waits in vain any more: each claim is notified, whatever has room.
+    is_over: bool,
+    /// The tenants with marked parts, and with room for them.
     pub(super) open: BTreeSet<u32>,
     /// The tenant that was looked at last.
     last: Option<u32>,
@@ -58,17 +62,6 @@ impl Awaited {
         self.parts > 0
     }
 
-    /// A tenant may have room, or marked parts.
-    fn reopen(&mut self, tenant: u32) {
-        if let Some(parts) = self.tenants.get(&tenant) {
-            match parts.marked.is_empty() {
-                false => self.open.insert(tenant),
-                true => self.open.remove(&tenant),
-            };
-            self.tidy(tenant);
-        }
-    }
-
     /// Forgets of a tenant what says nothing.
     fn tidy(&mut self, tenant: u32) {
         let parts = self.tenants.get(&tenant);
@@ -77,13 +70,9 @@ impl Awaited {
         }
     }
 
-    /// A group is gone, for which a forgotten claim may wait.
-    pub(super) fn group_gone(&mut self, was_awaited: bool) {
-        self.parts -= usize::from(was_awaited);
-    }
-
-    /// Forgets a tenant that is gone.
-    pub(super) fn forget(&mut self, tenant: u32) {
+    /// Forgets a tenant that is gone, and for whose jobs a forgotten claim may wait.
+    pub(super) fn forget(&mut self, tenant: u32, own: Waits) {
+        self.parts -= usize::from(own.is_any());
         if let Some(parts) = self.tenants.remove(&tenant) {
             self.notified -= parts.notified;
             self.open.remove(&tenant);
@@ -99,32 +88,78 @@ fn next_in<T: Copy + Ord>(all: &BTreeSet<T>, last: Option<T>) -> Option<T> {
 }
 
 impl<K, J> Jobs<K, J> {
-    /// The claims that wait for a part have changed: whether there are any, and how many were and
-    /// are notified.
-    pub fn waits_changed(&mut self, of: Pinned, is_any: bool, (old, notified): (usize, usize)) {
-        let Some(group) = self.groups.get_mut(of.0) else {
-            return;
-        };
-        let was_any = std::mem::replace(&mut group.awaited, is_any);
+    /// The claims that wait for a part have changed.
+    pub fn waits_changed(&mut self, of: Pinned, waits: Waits) {
+        if self.groups.get(of.0).is_some() {
+            self.set_waits(of.at(), waits);
+        }
+    }
+
+    /// Counts the claims that wait for a part.
+    pub(super) fn set_waits(&mut self, at: u32, waits: Waits) {
+        let group = &mut self.groups[at];
+        let old = std::mem::replace(&mut group.waits, waits);
         let all = &mut self.awaited;
-        all.parts = all.parts + usize::from(is_any) - usize::from(was_any);
+        all.parts = all.parts + usize::from(waits.is_any()) - usize::from(old.is_any());
         let own = &mut self.tenants[group.tenant].awaited;
-        *own = *own + u32::from(is_any) - u32::from(was_any);
+        *own = *own + u32::from(waits.is_any()) - u32::from(old.is_any());
         let parts = all.tenants.entry(group.tenant).or_default();
         for sum in [&mut all.notified, &mut parts.notified] {
-            *sum = *sum + notified as u64 - old as u64;
+            *sum = *sum + u64::from(waits.notified) - u64::from(old.notified);
         }
-        match is_any {
-            true => parts.marked.insert(of),
-            false => parts.marked.remove(&of),
-        };
-        all.reopen(group.tenant);
+        let tenant = group.tenant;
+        self.mark(at);
+        self.reopen(tenant);
+    }
+
+    /// From now on all claims are notified; false if that was so before.
+    pub fn wake_all(&mut self) -> bool {
+        !std::mem::replace(&mut self.awaited.is_over, true)
+    }
+
+    /// How many jobs of a part could be claimed if its tenant and the queue had room.
+    fn wanted(&self, part: &Group) -> u64 {
+        match part.is_named {
+            _ if self.awaited.is_over => u64::MAX,
+            true => u64::from(part.counted),
+            false => self.tenants[part.tenant].units,
+        }
+    }
+
+    /// Marks a part exactly if more of its claims should be notified.
+    fn mark(&mut self, at: u32) {
+        let of = Pinned(self.groups.key_at(at).expect(PINNED));
+        let group = &self.groups[at];
+        let Waits { asleep, notified } = group.waits;
+        let is_due = asleep > 0 && self.wanted(group) > u64::from(notified);
+        let tenants = &mut self.awaited.tenants;
+        if is_due {
+            tenants.entry(group.tenant).or_default().marked.insert(of);
+        } else if let Some(parts) = tenants.get_mut(&group.tenant) {
+            parts.marked.remove(&of);
+        }
+    }
+
+    /// A tenant may have more room or less, or other marked parts.
+    fn reopen(&mut self, at: u32) {
+        let all = &mut self.awaited;
+        if let Some(parts) = all.tenants.get(&at) {
+            let tenant = &self.tenants[at];
+            let room = u64::from(tenant.limit.room(tenant.running));
+            let has_room = all.is_over || room > parts.notified;
+            match has_room && !parts.marked.is_empty() {
+                true => all.open.insert(at),
+                false => all.open.remove(&at),
+            };
+            all.tidy(at);
+        }
     }
 
     /// A part that must be looked at, and for which there is room; then
-    /// [`looked_at`](Self::looked_at) is called. If `all` are wanted, there is room.
-    pub fn next_look(&mut self, all: bool) -> Option<Look> {
+    /// [`looked_at`](Self::looked_at) is called.
+    pub fn next_look(&mut self) -> Option<Look> {
         let awaited = &mut self.awaited;
+        let all = awaited.is_over;
         let room = |limit: Limit, running, notified| match all {
             true => u64::MAX,
             false => u64::from(limit.room(running)).saturating_sub(notified),
@@ -142,12 +177,7 @@ impl<K, J> Jobs<K, J> {
             if own > 0
                 && let Some(of) = next_in(&parts.marked, parts.last)
             {
-                let wanted = match self.groups.get(of.0) {
-                    _ if all => u64::MAX,
-                    Some(group) if group.is_named => u64::from(group.counted),
-                    Some(_) => tenant.units,
-                    None => 0,
-                };
+                let wanted = self.wanted(&self.groups[of.at()]);
                 return Some(Look {
                     of,
                     tenant: at,
@@ -160,20 +190,16 @@ impl<K, J> Jobs<K, J> {
         }
     }
 
-    /// The part was looked at; it `lacks` room for more claims, or not.
-    pub fn looked_at(&mut self, Look { of, tenant, .. }: Look, lacks: bool) {
+    /// The part was looked at: the next one comes after it.
+    pub fn looked_at(&mut self, Look { of, tenant, .. }: Look) {
         let all = &mut self.awaited;
         all.last = Some(tenant);
         if let Some(parts) = all.tenants.get_mut(&tenant) {
             parts.last = Some(of);
-            if !lacks {
-                parts.marked.remove(&of);
-                all.reopen(tenant);
-            }
         }
     }
 
-    /// Marks a group whose jobs have changed, and its tenant, which may have more room.
+    /// Recounts a group whose jobs have changed, and its tenant, which may have more room.
     #[cold]
     pub(super) fn rise(&mut self, at: u32) {
         let tenant = self.groups[at].tenant;
@@ -182,12 +208,10 @@ impl<K, J> Jobs<K, J> {
             return;
         }
         for at in [at, of.own.index()] {
-            let (key, group) = self.groups.entry_at(at).expect(PINNED);
-            if group.awaited {
-                let parts = self.awaited.tenants.entry(tenant).or_default();
-                parts.marked.insert(Pinned(key));
+            if self.groups[at].waits.is_any() {
+                self.mark(at);
             }
         }
-        self.awaited.reopen(tenant);
+        self.reopen(tenant);
     }
 }

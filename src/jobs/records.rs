@@ -159,6 +159,19 @@ pub(super) enum Dirty {
     Job(u32),
 }
 
+/// The claims that wait for a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    pub asleep: u32,
+    pub notified: u32,
+}
+
+impl Waits {
+    pub(super) fn is_any(self) -> bool {
+        self != Self::default()
+    }
+}
+
 /// A group, or the jobs of a tenant that are in no group: these have no limit, and all that are
 /// ready are in line.
 #[derive(Debug)]
@@ -167,8 +180,8 @@ pub(super) struct Group {
     /// Whether it is a group, and not the jobs without one.
     pub(super) is_named: bool,
     pub(super) dirty: bool,
-    /// Claims wait for its jobs or, if it has no name, for those of its tenant.
-    pub(super) awaited: bool,
+    /// The claims that wait for its jobs or, if it has no name, for those of its tenant.
+    pub(super) waits: Waits,
     pub(super) tenant: u32,
     pub(super) limit: Limit,
     pub(super) running: u32,
@@ -192,7 +205,7 @@ impl Group {
             is_named: name.is_some(),
             name: name.unwrap_or_default(),
             dirty: false,
-            awaited: false,
+            waits: Waits::default(),
             tenant,
             limit,
             running: 0,

@@ -1,5 +1,6 @@
 //! The policy against a naive scan, its figures, and an `Ord` that panics.
 
+mod awaited;
 mod naive;
 mod ord;
 mod random;
@@ -67,17 +68,6 @@ impl<K: Ord, J> Jobs<K, J> {
         assert_eq!(groups.sum::<usize>(), self.groups.len());
     }
 
-    fn check_awaited(&self) {
-        let all = &self.awaited;
-        let awaited = self.groups.iter().filter(|(_, group)| group.awaited);
-        assert_eq!(all.parts, awaited.count());
-        assert!(all.parts > 0 || all.tenants.is_empty());
-        let notified = all.tenants.values().map(|parts| parts.notified);
-        assert_eq!(all.notified, notified.sum::<u64>());
-        let is_marked = |tenant| !all.tenants[tenant].marked.is_empty();
-        assert!(all.open.iter().all(is_marked));
-    }
-
     fn check_tenant(&self, at: u32, tenant: &Tenant) -> u64 {
         let mine = |job: &&Job<K, J>| self.groups[job.group].tenant == at;
         let jobs = || self.jobs.iter().map(|(_, job)| job).filter(mine);
@@ -95,7 +85,7 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         assert_eq!(tenant.units, units);
         let groups = tenant.groups.values().chain([&tenant.own]);
-        let awaited = groups.filter(|key| self.groups[key.index()].awaited);
+        let awaited = groups.filter(|key| self.groups[key.index()].waits.is_any());
         assert_eq!(tenant.awaited as usize, awaited.count());
         let room = u64::from(tenant.limit.room(tenant.running));
         assert_eq!(tenant.counted, units.min(room));

@@ -74,3 +74,21 @@ fn room_wakes_in_a_circle() {
     }
     assert_eq!(order, [0, 1, 2, 3, 0, 1, 2, 3]);
 }
+
+/// A claim that was woken and forgotten keeps its room no longer than its group is there.
+#[test]
+fn a_group_that_is_gone_keeps_no_room() {
+    let queue = Queue::new();
+    queue.set_limit(Scope::tenant("shop"), 1).unwrap();
+    let shop = queue.tenant("shop");
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    for times in 1..4 {
+        let group = shop.group("a");
+        let mut wait = group.claim_one();
+        assert!(poll(&mut wait, &woken).is_pending());
+        group.push(0, 0).unwrap();
+        assert_eq!(woken.0.load(Ordering::Relaxed), times);
+        std::mem::forget(wait);
+        shop.try_claim_one().unwrap().complete().unwrap();
+    }
+}
