@@ -66,9 +66,7 @@ impl<K, J> Jobs<K, J> {
     /// How many jobs of this tenant or group, or of all, could be claimed now.
     #[inline]
     pub fn eligible_of(&self, of: Option<Pinned>) -> u64 {
-        // The group is gone if only a forgotten wait (`mem::forget`) still names it.
-        let of = of.map(|Pinned(of)| self.groups.get(of));
-        let open = of.map_or(self.open, |part| part.map_or(0, |part| self.open_of(part)));
+        let open = of.map_or(self.open, |of| self.open_of(&self.groups[of.at()]));
         open.min(u64::from(self.limit.room(self.running)))
     }
 

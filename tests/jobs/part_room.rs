@@ -92,3 +92,22 @@ fn a_group_that_is_gone_keeps_no_room() {
         shop.try_claim_one().unwrap().complete().unwrap();
     }
 }
+
+/// One that leaves passes on its own place, and no more.
+#[test]
+fn the_place_of_one_that_leaves_is_for_one() {
+    let queue = Queue::new();
+    let shop = queue.tenant("shop");
+    queue.set_limit(Scope::tenant("shop"), 0).unwrap();
+    let woken = [(); 4].map(|()| Arc::new(Woken(AtomicUsize::new(0))));
+    let times = || [0, 1, 2, 3].map(|n: usize| woken[n].0.load(Ordering::Relaxed));
+    let mut waits: Vec<_> = woken.iter().map(|_| shop.claim_one()).collect();
+    for (wait, woken) in waits.iter_mut().zip(&woken) {
+        assert!(poll(wait, woken).is_pending());
+        shop.push(1, 1).unwrap();
+    }
+    queue.set_limit(Scope::tenant("shop"), 2).unwrap();
+    assert_eq!(times(), [1, 1, 0, 0]);
+    drop(waits.remove(0));
+    assert_eq!(times(), [1, 1, 1, 0]);
+}
