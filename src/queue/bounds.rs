@@ -61,18 +61,22 @@ pub(super) fn admit<T>(
     }
     let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
     drop(mailbox);
-    let full = |bound: &Option<Arc<Semaphore>>| {
-        let bound = bound.as_ref().filter(|_| messages > 0);
-        bound.is_some_and(|bound| bound.available() < n.into())
-    };
-    // Of a full one first: nothing is taken of the other even for a moment, so that no send is
-    // refused for it.
-    let mut parts = [(GROUP, own), (LANE, lane)];
-    if full(&parts[LANE].1) && !full(&parts[GROUP].1) {
-        parts.reverse();
+    let full = |bound: &Semaphore| messages > 0 && bound.available() < n.into();
+    if let (Some(own), Some(lane)) = (&own, &lane)
+        && full(lane)
+    {
+        // Nothing is taken even for a moment, so that no other send is refused for it.
+        if full(own) {
+            return Err(match (1..n).contains(&own.limit()) {
+                true => SendReason::AboveCapacity,
+                false => SendReason::GroupFull,
+            });
+        }
+        take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
+        return take(group, GROUP, Some(Arc::clone(own)), n, admitted);
     }
-    let mut parts = parts.into_iter();
-    parts.try_for_each(|(which, bound)| take(group, which, bound, n, admitted))
+    take(group, GROUP, own, n, admitted)?;
+    take(group, LANE, lane, n, admitted)
 }
 
 /// Takes permits of one capacity: `bound`, or its replacement if `bound` is closed.
