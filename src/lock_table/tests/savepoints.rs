@@ -183,10 +183,12 @@ fn what_was_released_since_savepoints_is_forgotten() {
     let mut a = locks.owner(0);
     take(&mut a, &r, S);
     let first = a.savepoint();
-    for _ in 0..1000 {
-        take(&mut a, &r, S);
-        a.savepoint();
-    }
+    let savepoints: Vec<_> = (0..1000)
+        .map(|_| {
+            take(&mut a, &r, S);
+            a.savepoint()
+        })
+        .collect();
     assert_eq!(a.holds.slots.log.len(), 1000);
     for left in (10..=1000).rev() {
         a.release(&r).unwrap();
@@ -195,6 +197,9 @@ fn what_was_released_since_savepoints_is_forgotten() {
         assert!(log.len() as u64 <= 2 * left.max(KEPT as u64));
         assert!(log.capacity() as u64 <= 8 * left.max(KEPT as u64));
     }
+    // One after the other: the log has each that is left.
+    a.release_to(savepoints[2]).unwrap();
+    assert_eq!(a.grants(&r), 4);
     a.release_to(first).unwrap();
     assert_eq!((a.grants(&r), a.holds.slots.log.len()), (1, 0));
 }
