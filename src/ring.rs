@@ -11,6 +11,9 @@
 //!
 //! Cost: O(1).
 
+use std::collections::BTreeSet;
+use std::ops::Bound::{Excluded, Unbounded};
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
@@ -176,4 +179,11 @@ impl Ring {
             self.current = next;
         }
     }
+}
+
+/// The one after `last`, in a circle.
+pub(crate) fn next_in<T: Copy + Ord>(all: &BTreeSet<T>, last: Option<T>) -> Option<T> {
+    let behind = last.map_or(Unbounded, Excluded);
+    let next = all.range((behind, Unbounded)).next();
+    next.or_else(|| all.first()).copied()
 }

@@ -14,9 +14,9 @@
 //!    long as its group is there: only a forgotten wait (`mem::forget`) outlives that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::limit::Limit;
+use crate::ring::next_in;
 
 use super::records::{Group, Waits};
 use super::{Jobs, PINNED, Pinned};
@@ -78,13 +78,6 @@ impl Awaited {
             self.open.remove(&tenant);
         }
     }
-}
-
-/// The next one, in a circle.
-fn next_in<T: Copy + Ord>(all: &BTreeSet<T>, last: Option<T>) -> Option<T> {
-    let behind = last.map_or(Unbounded, Excluded);
-    let next = all.range((behind, Unbounded)).next();
-    next.or_else(|| all.first()).copied()
 }
 
 impl<K, J> Jobs<K, J> {

@@ -14,10 +14,10 @@
 //! 3. `counts` is the sum over all entries.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
 use std::task::Waker;
 
 use crate::group::GroupKey;
+use crate::ring::next_in;
 use crate::wait::{Ticket, WaitCounts, Waiters, WakeBatch};
 
 /// So many marks are kept room for.
@@ -198,10 +198,7 @@ impl NamedWaits {
 
 impl Line {
     fn admit_next(&mut self) -> Option<GroupKey> {
-        let behind = self.last.map_or(Unbounded, Excluded);
-        let mut next = self.groups.range((behind, Unbounded));
-        let next = next.next().or_else(|| self.groups.first());
-        self.last = Some(*next?);
+        self.last = Some(next_in(&self.groups, self.last)?);
         self.admitted += 1;
         self.groups.take(&self.last?)
     }
