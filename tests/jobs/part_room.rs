@@ -93,6 +93,25 @@ fn a_group_that_is_gone_keeps_no_room() {
     }
 }
 
+/// The same of a tenant, and of the room of the queue.
+#[test]
+fn a_tenant_that_is_gone_keeps_no_room() {
+    let queue = Queue::new();
+    queue.set_limit(Scope::Queue, 1).unwrap();
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    for times in 1..4 {
+        let shop = queue.tenant("shop");
+        let mut wait = shop.claim_one();
+        assert!(poll(&mut wait, &woken).is_pending());
+        shop.push(0, 0).unwrap();
+        assert_eq!(woken.0.load(Ordering::Relaxed), times);
+        std::mem::forget(wait);
+        drop(shop);
+        queue.try_claim_one().unwrap().complete().unwrap();
+        assert!(queue.snapshot().tenants.is_empty());
+    }
+}
+
 /// One that leaves passes on its own place, and no more.
 #[test]
 fn the_place_of_one_that_leaves_is_for_one() {
