@@ -96,7 +96,8 @@ impl<K: Ord, J> Part<K, J> {
     /// several parts want the room of one tenant or of the queue, as many of their claims are woken
     /// as there is room, in turn. One that was woken and is never polled keeps that room from the
     /// others; dropping it passes the room on. A change looks at its own tenant and group, and at
-    /// the parts that it makes room for: O(log n) for each claim that it wakes.
+    /// the parts that it makes room for: O(log n) for each claim that it wakes, and for each part
+    /// whose jobs others have claimed while its claims waited for room.
     ///
     /// # Errors
     ///
