@@ -199,16 +199,17 @@ pub(super) fn block(
     });
 }
 
-/// Whether the wait of the calling thread's task must give up.
-pub(super) fn is_stalled(shared: &Arc<Shared>) -> bool {
-    current(shared).is_some_and(|n| shared.state.lock().core.stalls.is_stalled(n))
+/// Whether the wait of the calling thread's task, for which nothing has come, must give up.
+pub(super) fn gives_up(shared: &Arc<Shared>) -> bool {
+    current(shared).is_some_and(|n| shared.state.lock().core.stalls.gives_up(n))
 }
 
-/// The wait must give up, and cannot: it goes on.
-pub(super) fn keep_on(shared: &Arc<Shared>) {
+/// The wait must give up, and cannot: it goes on. `ends` tells whether it has cancelled tasks, so
+/// that it ends as one that gave up.
+pub(super) fn keep_on(shared: &Arc<Shared>, ends: bool) {
     of_current(shared, trace::task_stalled, |state, _, n| {
         state.core.stalls.keep_on(n);
-        true
+        ends
     });
 }
 

@@ -105,7 +105,7 @@ impl Caller {
             Pause::Waits => {
                 let worker = current(shared);
                 return shared
-                    .read_exact(|state| worker.is_some_and(|n| state.core.stalls.is_stalled(n)));
+                    .read_exact(|state| worker.is_some_and(|n| state.core.stalls.gives_up(n)));
             }
             Pause::Sleeps(ticket, waker) => {
                 let room = Target::Room(self.0.key, ticket);

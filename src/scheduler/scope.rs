@@ -24,7 +24,7 @@ use crate::wait::{Op, Wait, contained, sealed};
 
 use super::borrows::{Borrows, Fate, Token};
 use super::cell::{HasOutcome, Program, Runner, Slot};
-use super::current::{block, is_stalled, keep_on, unblock};
+use super::current::{block, gives_up, keep_on, unblock};
 use super::handles::{Caller, Place};
 use super::outcome::TaskResult;
 use super::reject::{Reason, Rejected};
@@ -252,12 +252,13 @@ impl Op for &mut End<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let returned = self.borrows.poll(cx);
         let shared = &self.caller.0.shared;
-        if returned.is_ready() || !is_stalled(shared) {
+        if returned.is_ready() || !gives_up(shared) {
             return returned;
         }
         // Running tasks still borrow: it must go on waiting for them.
-        *self.stalled |= shared.cancel_scope(self.caller.0.key, self.borrows);
-        keep_on(shared);
+        let cancelled = shared.cancel_scope(self.caller.0.key, self.borrows);
+        *self.stalled |= cancelled;
+        keep_on(shared, cancelled);
         self.borrows.poll(cx)
     }
 

@@ -37,6 +37,8 @@ struct Blocked {
     waker: Waker,
     /// It must give up, and has not yet.
     stalled: bool,
+    /// It does, since it has asked.
+    gives_up: bool,
     /// It had to give up, and could not. No task has run since.
     stays: bool,
 }
@@ -53,15 +55,16 @@ impl Stalls {
             targets,
             waker: waker.clone(),
             stalled: false,
+            gives_up: false,
             stays: false,
         });
     }
 
-    /// It is awake. Returns whether it must give up.
+    /// It is awake. Returns whether it gives up.
     pub(super) fn unblock(&mut self, worker: u32) -> bool {
-        let stalled = self.is_stalled(worker);
+        let gives_up = self.0.iter().any(|b| b.worker == worker && b.gives_up);
         self.0.retain(|b| b.worker != worker);
-        stalled
+        gives_up
     }
 
     /// A target has come: tasks that waited for it are not blocked.
@@ -74,7 +77,7 @@ impl Stalls {
     /// The task of this worker must give up, and cannot.
     pub(super) fn keep_on(&mut self, worker: u32) {
         let own = self.0.iter_mut().filter(|b| b.worker == worker);
-        own.for_each(|b| (b.stalled, b.stays) = (false, true));
+        own.for_each(|b| (b.stalled, b.gives_up, b.stays) = (false, false, true));
     }
 
     /// A task runs: those that could not give up may be able to after it.
@@ -82,9 +85,14 @@ impl Stalls {
         self.0.iter_mut().for_each(|b| b.stays = false);
     }
 
-    /// Whether the task of this worker must give up.
-    pub(super) fn is_stalled(&self, worker: u32) -> bool {
-        self.0.iter().any(|b| b.worker == worker && b.stalled)
+    /// Whether the task of this worker must give up: asked by its wait, for which nothing has come,
+    /// and which then does.
+    pub(super) fn gives_up(&mut self, worker: u32) -> bool {
+        let own = self.0.iter_mut().find(|b| b.worker == worker && b.stalled);
+        own.is_some_and(|b| {
+            b.gives_up = true;
+            true
+        })
     }
 
     /// Whether the task of this worker is blocked.

@@ -13,7 +13,7 @@ use crate::trace;
 use crate::wait::{ClonedWaker, Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{HasOutcome, PolledResult};
-use super::current::{block, is_stalled, unblock};
+use super::current::{block, gives_up, unblock};
 use super::outcome::{Outcome, TaskId};
 use super::shared::Shared;
 use super::stall::Target;
@@ -288,7 +288,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         };
         let mut ended = self.find_or_wait(cx);
         // Only after all were looked at: any of them may have ended.
-        if ended.is_none() && self.blocked && is_stalled(shared) {
+        if ended.is_none() && self.blocked && gives_up(shared) {
             ended = Some(Err(OutcomeError::Stalled(Stalled)));
         }
         if ended.is_some() {

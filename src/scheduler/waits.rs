@@ -70,7 +70,7 @@ impl Op for Synchronize<'_> {
                 Poll::Ready(gives) => return Some(gives),
                 Poll::Pending => {}
             }
-            if worker.is_some_and(|n| state.core.stalls.is_stalled(n)) {
+            if worker.is_some_and(|n| state.core.stalls.gives_up(n)) {
                 *closed = false;
                 // Its own waker: it was woken already.
                 let own = state.core.caller_mut(caller).reopen_epoch();
@@ -145,10 +145,9 @@ impl<R> Op for Drained<'_, R> {
         let (worker, own) = (current(shared), cx.waker());
         let looked = shared.poll(cx, |state, wakes, cloned| {
             state.exact(wakes);
-            let stalled = worker.is_some_and(|n| state.core.stalls.is_stalled(n));
             let result = match state.core.close(of) {
                 Some(summary) => Ok(summary),
-                None if stalled => Err(Stalled),
+                None if worker.is_some_and(|n| state.core.stalls.gives_up(n)) => Err(Stalled),
                 None => {
                     let waiters = state.core.end_waiters(of);
                     waiters.enqueue((), &mut self.ticket, own, cloned);

@@ -168,6 +168,74 @@ fn a_wait_that_comes_to_its_end_is_no_deadlock() {
     );
 }
 
+/// `wait` in a task must give up, but before it looks all tasks of the caller that it is given, and
+/// that has one task, are cancelled.
+fn at_the_last_moment(capacity: u32, wait: fn(&Caller)) {
+    let recorder = Recorder::default();
+    let (scheduler, caller) = events_of(&recorder, one());
+    let options = CallerOptions {
+        capacity: capacity.into(),
+        ..CallerOptions::default()
+    };
+    let other = scheduler.caller("other", options).unwrap();
+    let paused = other.group(0, 100).unwrap();
+    let place = Place::new().group(&paused);
+    other.exec_detached(place, ok).unwrap();
+    let cancels = other.clone();
+    recorder.then(move |_| cancels.cancel_all());
+    let outcome = caller
+        .exec(move || wait(&other))
+        .unwrap()
+        .outcome()
+        .wait()
+        .unwrap();
+    assert_eq!(outcome.verdict.ok(), Some(()));
+    let told = "DEBUG scheduler blocked task=2 worker=1 why=waits for others";
+    assert_eq!(recorder.events(), [told]);
+}
+
+#[test]
+fn a_wait_that_succeeds_at_the_last_moment_is_no_deadlock() {
+    at_the_last_moment(1, |other| _ = other.synchronize().wait().unwrap());
+    at_the_last_moment(1, |other| {
+        other.exec_wait(Place::new(), ok).wait().unwrap().detach();
+    });
+    at_the_last_moment(2, |other| {
+        let paused = other.group(0, 100).unwrap();
+        let place = Place::new().group(&paused);
+        other.scope(|s| s.exec_detached(place, ok)).unwrap();
+    });
+}
+
+/// Its only task has begun, and gives up in its place.
+#[test]
+fn a_scope_that_goes_on_is_no_deadlock() {
+    let recorder = Recorder::default();
+    let (_scheduler, caller) = events_of(&recorder, Scheduler::builder().workers(2));
+    let paused = caller.group(0, 100).unwrap();
+    let paused = caller.exec_with(Place::new().group(&paused), ok).unwrap();
+    let (blocked, is_blocked) = channel();
+    recorder.then(move |_| blocked.send(()).unwrap());
+    let (same, paused) = (caller.clone(), Mutex::new(paused));
+    let scope = move || {
+        same.scope(|s| {
+            let waits = || paused.lock().unwrap().outcome().wait().map(|_| ());
+            s.exec_detached(Place::new(), waits).unwrap();
+            is_blocked.recv().unwrap();
+        });
+        paused.lock().unwrap().cancel();
+        Ok::<_, ()>(())
+    };
+    let outcome = caller.exec(scope).unwrap().outcome().wait().unwrap();
+    assert_eq!(outcome.verdict.ok(), Some(()));
+    let told = [
+        "DEBUG scheduler blocked task=3 worker=2 why=waits for others",
+        "DEBUG scheduler blocked task=2 worker=1 why=waits for others",
+        "WARN scheduler deadlock task=3 worker=2",
+    ];
+    assert_eq!(recorder.events(), told);
+}
+
 #[test]
 fn no_lock_is_held() {
     let recorder = Recorder::default();

@@ -302,7 +302,7 @@ fn no_wait_stalls_while_another_worker_could_run_a_delayed_task() {
         let (later, waker) = (Target::Task(world.core.last), Waker::noop());
         world.core.block(1, vec![later], waker);
         world.settle();
-        assert_eq!(world.core.stalls.is_stalled(1), stalls);
+        assert_eq!(world.core.stalls.gives_up(1), stalls);
     }
 }
 

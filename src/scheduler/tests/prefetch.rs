@@ -295,7 +295,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         let exact = world.state.exact(&mut world.wakes);
         exact.block(1, vec![target], Waker::noop());
         assert!(world.state.decide(&mut world.wakes));
-        assert_eq!(world.state.core.stalls.is_stalled(1), workers == 1);
+        assert_eq!(world.state.core.stalls.gives_up(1), workers == 1);
         if workers == 2 {
             assert_eq!(world.claim(2, 4).unwrap().0, 2);
         }

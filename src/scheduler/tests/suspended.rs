@@ -270,11 +270,11 @@ fn a_wait_stalls_beside_a_future_that_awaits_but_not_beside_one_that_is_dropped(
         let target = Target::Task(TaskId(1));
         world.core.block(1, vec![target], Waker::noop());
         assert!(world.core.decide(&mut world.wakes));
-        assert_eq!(world.core.stalls.is_stalled(1), !dropping);
+        assert_eq!(world.core.stalls.gives_up(1), !dropping);
         if dropping {
             world.dropped(awaits);
             assert!(world.core.decide(&mut world.wakes));
-            assert!(!world.core.stalls.is_stalled(1) && world.has_ended(awaits));
+            assert!(!world.core.stalls.gives_up(1) && world.has_ended(awaits));
         }
     }
 }
