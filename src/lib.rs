@@ -71,7 +71,7 @@
 //! | `conversant::scheduler` | trace | `queued`, `started`, `ended`: a task, by the log `scheduler::Tracing` | see there |
 //! | | debug | `bumped`: a group, or a task | `group` or `task`, `level` |
 //! | | debug | `blocked`: a group was paused by a limit of 0 | `group`, `why` |
-//! | | debug | `blocked`: a task waits for others, and its thread sleeps | `task`, `label`, `worker`, `why` |
+//! | | debug | `blocked`: a task waits for others without a time-out, and its thread sleeps | `task`, `label`, `worker`, `why` |
 //! | | warn | `deadlock`: such a wait gives up, since nothing could go on | `task`, `label`, `worker` |
 //! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
 //! | | warn | `deadlock`: sent by the victim where it gets the error | `victim`, `cycle` |
@@ -81,7 +81,8 @@
 //! queue group's [tag](queue::Conversation::set_tag) instead.
 //!
 //! A bump, or a limit of 0, that changes nothing sends no event of a queue, unless the turn that
-//! uses the bump up is claimed and has not begun; it sends one of a scheduler.
+//! uses the bump up is claimed and has not begun; it sends one of a scheduler. A bump that comes
+//! with a task (`scheduler::Place::bump`), and a group that is made with a limit of 0, send none.
 //!
 //! A subscriber is called when the operation is done, under no lock of the crate. If it panics,
 //! only that event is lost. It may use the crate; but if it bumps a group on each bump, it never

@@ -32,7 +32,7 @@ pub struct Counts {
     pub suspended: u64,
     /// Tasks that run, or that a worker drops unrun.
     pub running: u64,
-    /// Running tasks that are blocked in waits for this scheduler.
+    /// Running tasks that are blocked in waits for this scheduler without a time-out.
     pub blocked: u64,
     /// Tasks that have ended so far.
     pub ended: Summary,

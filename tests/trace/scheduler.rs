@@ -102,6 +102,18 @@ fn bumps_and_pauses_are_told_without_a_log() {
 }
 
 #[test]
+fn what_comes_with_a_group_or_a_task_is_not_told() {
+    let recorder = Recorder::default();
+    let _guard = recorder.listen();
+    let (scheduler, caller) = events_of(&recorder, one());
+    let paused = caller.group(0, 100).unwrap();
+    let place = Place::new().group(&paused).bump(3);
+    assert!(caller.exec_with(place, ok).unwrap().cancel());
+    scheduler.shutdown(How::Drain).wait().unwrap();
+    assert!(recorder.events().is_empty());
+}
+
+#[test]
 fn a_task_that_waits_is_told_and_that_it_gives_up() {
     let recorder = Recorder::default();
     let (_scheduler, caller) = events_of(&recorder, one());
