@@ -191,11 +191,9 @@ pub(super) fn block(
 ) {
     of_current(shared, trace::task_blocked, |state, wakes, n| {
         let core = state.exact(wakes);
-        let blocked = !has_come();
-        if blocked {
-            core.block(n, targets, waker);
-        }
-        blocked
+        let has_come = has_come();
+        core.block(n, targets, waker, has_come);
+        !has_come
     });
 }
 

@@ -317,6 +317,8 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     }
 
     fn unblock(&mut self) {
-        unblock(&self.tasks[0].shared);
+        if self.blocked {
+            unblock(&self.tasks[0].shared);
+        }
     }
 }

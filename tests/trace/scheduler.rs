@@ -180,6 +180,54 @@ fn a_wait_that_comes_to_its_end_is_no_deadlock() {
     );
 }
 
+/// In a task that waits for what never comes, the subscriber that is told of that waits, too, for a
+/// task that may start. Returns whether each wait succeeds, the subscriber's first. `meanwhile` runs
+/// when that begins.
+fn wait_inside(workers: u32, before: impl FnOnce(&Caller), meanwhile: impl FnOnce()) -> [bool; 2] {
+    let recorder = Recorder::default();
+    let (_scheduler, caller) = events_of(&recorder, Scheduler::builder().workers(workers));
+    let paused = caller.group(0, 100).unwrap();
+    let paused = caller.exec_with(Place::new().group(&paused), ok).unwrap();
+    before(&caller);
+    let (told, says) = channel();
+    let (begins, same) = (Mutex::new(told), caller.clone());
+    recorder.then(move |_| {
+        let mut inside = same.exec(ok).unwrap();
+        let told = begins.lock().unwrap();
+        told.send(None).unwrap();
+        told.send(Some(inside.outcome().wait().is_ok())).unwrap();
+    });
+    let paused = Mutex::new(paused);
+    let waits = move || paused.lock().unwrap().outcome().wait().map(|_| ());
+    let mut outside = caller.exec(waits).unwrap();
+    assert_eq!(says.recv().unwrap(), None);
+    meanwhile();
+    let outcome = outside.outcome().wait().unwrap();
+    caller.cancel_all();
+    [
+        says.recv().unwrap().unwrap(),
+        outcome.verdict.ok().is_some(),
+    ]
+}
+
+#[test]
+fn a_wait_inside_of_another_is_a_wait_of_its_own() {
+    assert_eq!(wait_inside(1, |_| (), || ()), [false, false]);
+    // One of two workers is free to go on: the subscriber waits for it.
+    let (go, may_go) = channel();
+    let runs = |caller: &Caller| {
+        let (begun, begins) = channel();
+        let runs = move || {
+            begun.send(()).unwrap();
+            may_go.recv()
+        };
+        caller.exec(runs).unwrap().detach();
+        begins.recv().unwrap();
+    };
+    let goes = || go.send(()).unwrap();
+    assert_eq!(wait_inside(2, runs, goes), [true, false]);
+}
+
 /// `wait` in a task must give up, but before it looks all tasks of the caller that it is given, and
 /// that has one task, are cancelled.
 fn at_the_last_moment(capacity: u32, wait: fn(&Caller)) {

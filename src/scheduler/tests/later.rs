@@ -300,7 +300,7 @@ fn no_wait_stalls_while_another_worker_could_run_a_delayed_task() {
         assert!(world.core.claim(1, world.now).is_some());
         world.later("later", 10);
         let (later, waker) = (Target::Task(world.core.last), Waker::noop());
-        world.core.block(1, vec![later], waker);
+        world.core.block(1, vec![later], waker, false);
         world.settle();
         assert_eq!(world.core.stalls.gives_up(1), stalls);
     }

@@ -1,10 +1,13 @@
-//! A task that waits while the log is called.
+//! A task that waits while the log is called, or a subscriber.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::Waker;
 use std::thread::yield_now;
 
+use crate::scheduler::outcome::TaskId;
 use crate::scheduler::shared::Shared;
+use crate::scheduler::stall::{Stalls, Target};
 use crate::scheduler::{Event, How, Scheduler};
 
 /// The task waits for one that is counted, and is placed when the call of the log has returned.
@@ -37,4 +40,20 @@ fn nobody_is_stalled_while_the_log_is_called() {
     let summary = waits.unwrap().outcome().wait().unwrap().verdict;
     assert_eq!(summary.ok().map(|summary| summary.ok), Some(1));
     scheduler.shutdown(How::Drain).wait().unwrap();
+}
+
+/// As of a subscriber that is told of a wait, and waits: the task is blocked once.
+#[test]
+fn a_wait_inside_of_another_counts_as_one() {
+    let mut stalls = Stalls::default();
+    let [outside, inside] = [1, 2].map(TaskId);
+    for task in [outside, inside] {
+        stalls.block(1, vec![Target::Task(task)], Waker::noop(), false);
+        assert_eq!((stalls.len(), stalls.blocked(|_| false)), (1, 1));
+    }
+    stalls.ended(Target::Task(inside));
+    assert!(stalls.is_empty() && stalls.give_up().is_none());
+    assert!(!stalls.unblock(1) && stalls.is_blocked(1));
+    assert!(stalls.give_up().is_some() && stalls.gives_up(1));
+    assert!(stalls.unblock(1) && stalls.is_empty());
 }

@@ -293,7 +293,7 @@ fn a_task_that_blocks_has_nothing_behind_it() {
         assert!(queue.is_some());
         let target = Target::Task(TaskId(2));
         let exact = world.state.exact(&mut world.wakes);
-        exact.block(1, vec![target], Waker::noop());
+        exact.block(1, vec![target], Waker::noop(), false);
         assert!(world.state.decide(&mut world.wakes));
         assert_eq!(world.state.core.stalls.gives_up(1), workers == 1);
         if workers == 2 {

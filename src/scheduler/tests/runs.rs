@@ -311,7 +311,7 @@ fn a_wait_for_a_task_of_a_run_is_not_stalled_when_it_has_run() {
     world.post(8);
     let target = Target::Task(TaskId(4));
     let core = world.state.exact(&mut world.wakes);
-    core.block(1, vec![target], Waker::noop());
+    core.block(1, vec![target], Waker::noop(), false);
     let mut other = world.claim(2, 9).unwrap();
     while other.id() < 6 {
         if !other.next() {

@@ -268,7 +268,7 @@ fn a_wait_stalls_beside_a_future_that_awaits_but_not_beside_one_that_is_dropped(
             assert!(world.cancel(awaits));
         }
         let target = Target::Task(TaskId(1));
-        world.core.block(1, vec![target], Waker::noop());
+        world.core.block(1, vec![target], Waker::noop(), false);
         assert!(world.core.decide(&mut world.wakes));
         assert_eq!(world.core.stalls.gives_up(1), !dropping);
         if dropping {

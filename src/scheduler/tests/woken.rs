@@ -213,7 +213,7 @@ fn futures_that_end_together_give_back_what_each_of_them_held() {
             let waits = world.claim(2, 1).unwrap();
             let target = Target::Task(TaskId(6));
             let core = world.state.exact(&mut world.wakes);
-            core.block(2, vec![target], Waker::noop());
+            core.block(2, vec![target], Waker::noop(), false);
             let mut left = 6;
             while left > 0 {
                 left -= end_some(&mut world).len();
