@@ -76,6 +76,8 @@
 //! | `conversant::lock_table` | debug | `blocked`: an owner begins to wait | `owner`, `mode` |
 //! | | warn | `deadlock`: sent by the victim where it gets the error | `victim`, `cycle` |
 //!
+//! The name of an event is here its message, not that of its metadata.
+//!
 //! A queue sends no event for a message: sending and receiving cost the same as without the
 //! feature. Events have no keys and no resources, since these need not be printable: use a
 //! queue group's [tag](queue::Conversation::set_tag) instead.

@@ -4,10 +4,10 @@ use super::log::{Event, Log};
 
 /// A [`Log`] that sends its events to subscribers of the crate `tracing`, version 0.1.
 ///
-/// The events have level `TRACE`, the target `conversant::scheduler`, and the name `queued`,
-/// `started` or `ended`. Their fields are `task`, `caller`, `label`, `tier` and `group`. `started`
-/// also has the `worker`, and how long the task `waited`. `ended` has the `ending`, and, if the
-/// task ran, the `worker` and how long it `ran`. Absent values are left out.
+/// The events have level `TRACE`, the target `conversant::scheduler`, and the message `queued`,
+/// `started` or `ended`. Their other fields are `task`, `caller`, `label`, `tier` and `group`.
+/// `started` also has the `worker`, and how long the task `waited`. `ended` has the `ending`, and,
+/// if the task ran, the `worker` and how long it `ran`. Absent values are left out.
 ///
 /// The subscriber is that of the thread that submits, runs or ends the task (see [`Log::log`]). If
 /// it panics, the event counts as [lost](super::Status::log_lost).
