@@ -278,8 +278,13 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         self.find(|task| task.outcome_of(task.body.slot().take()))
     }
 
+    /// Comes after polls, too. One task that has ended has no waker.
     fn attempt(&mut self) -> Option<Self::Output> {
-        self.at_once()
+        let ended = self.at_once();
+        if ended.is_some() && self.tasks.len() > 1 {
+            self.cancel();
+        }
+        ended
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,13 +1,17 @@
 //! Waits for several tasks: for the first of some, and for all there may be.
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::thread;
 use std::time::Duration;
 
 use conversant::error::Stalled;
-use conversant::scheduler::{How, OutcomeError, Summary, Task, Verdict, first};
+use conversant::scheduler::{CallerOptions, How, OutcomeError, Summary, Task, Verdict, first};
 
+use crate::count::Count;
 use crate::threads::stage::{Held, end, finishes, gives, one_caller};
 
 #[test]
@@ -28,6 +32,27 @@ fn whichever_ends_first_is_taken() {
         a.go.send(()).unwrap();
         assert_eq!(first(&mut tasks[..1]).wait().unwrap().0, 0);
         end(&scheduler);
+    });
+}
+
+/// A wait that was polled, and then ends in a blocking call, leaves no waker with the other task.
+#[test]
+fn a_wait_for_the_first_that_is_over_leaves_no_waker() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let other = scheduler.caller("other", CallerOptions::default()).unwrap();
+        let hold = scheduler.hold();
+        let mut tasks = [gives(&caller, 0), gives(&other, 1)];
+        let (count, waker) = Count::new();
+        let mut wait = first(&mut tasks);
+        let polled = Pin::new(&mut wait).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending() && !count.is_let_go());
+        other.cancel_all();
+        assert_eq!(wait.wait().unwrap().0, 1);
+        assert!(count.is_let_go());
+        drop(hold);
+        end(&scheduler);
+        assert_eq!(count.get(), 1, "the other task wakes nobody");
     });
 }
 
