@@ -209,10 +209,14 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     /// For a thread that waits without a deadline: the rule for handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.capacity.is_own() {
-            let mut cx = Context::from_waker(Waker::noop());
-            return match self.poll(&mut cx) {
+            let mut poll = || self.poll(&mut Context::from_waker(Waker::noop()));
+            return match poll() {
                 Poll::Ready(sent) => Some(sent),
-                Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
+                // By this poll it may have been granted what threads had cached.
+                Poll::Pending => match poll() {
+                    Poll::Ready(sent) => Some(sent),
+                    Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
+                },
             };
         }
         if self.may_wait_for_parts() {

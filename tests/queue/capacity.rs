@@ -136,3 +136,26 @@ fn a_capacity_of_nothing_lets_nothing_in() {
     let refused = sent.wait().unwrap_err();
     assert_eq!((refused.message, refused.reason), (1, SendReason::Closed));
 }
+
+/// What another thread has cached is room for a handler, too, also if capacities of groups are in
+/// use.
+#[test]
+fn a_handler_finds_what_other_threads_have_cached() {
+    let queue = Queue::builder().capacity(2048).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let (one, bounded) = (lane.conversation().unwrap(), lane.conversation().unwrap());
+    bounded.set_capacity(1).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| [1, 2].map(|n| one.send(n).unwrap()));
+    });
+    // Then all that is left is cached by that thread.
+    (2..2017).for_each(|n| one.send(n).unwrap());
+    let turn = queue.try_receive().unwrap();
+    for left in (0..31).rev() {
+        one.send_wait(0).wait().unwrap();
+        assert_eq!(queue.room(), Some(left));
+    }
+    let own = one.send_wait(7).wait().unwrap_err();
+    assert_eq!((own.message, own.reason), (7, SendReason::OwnQueue));
+    drop(turn);
+}
