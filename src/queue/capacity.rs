@@ -173,6 +173,13 @@ impl Capacity {
         self.cache().is_none_or(PermitCache::take_one)
     }
 
+    /// Takes the permit of one message, even if none is free. Under a lock; returns whether
+    /// [`serve`](Self::serve) must follow.
+    #[must_use]
+    pub(super) fn take_past(&self) -> bool {
+        self.cache().is_some_and(PermitCache::take_past)
+    }
+
     /// `messages` are gone. Under no lock.
     #[inline]
     pub(crate) fn release(&self, messages: usize) {

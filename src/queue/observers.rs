@@ -188,9 +188,7 @@ impl<T> Side<T> {
             if gone || state.no_more().is_some() && !poisoned {
                 return Err(event);
             }
-            if let Some(permits) = shared.capacity.permits() {
-                permits.acquire_past(1);
-            }
+            state.serve |= shared.capacity.take_past();
             if first {
                 shared.change_group(state, group, |_, mailbox| {
                     let rises = mailbox.phase == Phase::Idle && group.waiting() == 0;

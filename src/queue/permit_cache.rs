@@ -13,12 +13,12 @@
 //!
 //! Invariants:
 //! 1. Permits in a word are neither out nor available in the semaphore.
-//! 2. While somebody waits for permits, all words are shut or about to be shut, by the waiter
-//!    or by the thread that opened a word.
+//! 2. While somebody waits for permits, or there is a debt, all words are shut or about to be
+//!    shut, by the waiter or debtor, or by the thread that opened a word.
 //!
-//! Invariant 2 rests on a race of two. The waiter registers itself (s1), then looks at the
-//! words (s2). The opener opens a word (o1), then looks for waiters (o2). Each has a fence
-//! between its two steps, so at least one sees the other.
+//! Invariant 2 rests on a race of two. The waiter registers itself, or the debtor makes the debt
+//! (s1), then looks at the words (s2). The opener opens a word (o1), then looks for waiters and
+//! a debt (o2). Each has a fence between its two steps, so at least one sees the other.
 //!
 //! Memory ordering: giving back is Release, taking is Acquire, on the words as on the
 //! semaphore; moving a chunk is both.
@@ -111,6 +111,19 @@ impl PermitCache {
         }
     }
 
+    /// Takes a permit, free or not: what the semaphore lacks is a debt, which the words must not
+    /// keep from being paid. Under a lock; returns whether waiters must be served after it.
+    #[must_use]
+    pub(super) fn take_past(&self) -> bool {
+        let mut serve = false;
+        // s1
+        self.permits().acquire_past(1);
+        if !self.permits().is_free(0) {
+            self.shut(&mut serve);
+        }
+        serve
+    }
+
     /// Takes permits from a word.
     #[inline(always)]
     fn take_of(word: &AtomicU32, n: u32) -> Result<u32, u32> {
@@ -186,11 +199,11 @@ impl PermitCache {
         let opened = word.compare_exchange(SHUT, 0, Ordering::Relaxed, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // o2
-        opened.is_ok() && !self.permits().is_free(i64::MIN) && self.shut_word(word)
+        opened.is_ok() && !self.permits().is_free(0) && self.shut_word(word)
     }
 
-    /// Shuts all words; called by a thread that found too few permits, or that has begun to wait
-    /// (s1 of the header). Returns whether any was open; sets `serve` if waiters must be served.
+    /// Shuts all words; called by a thread that found too few permits, or that has begun to wait or
+    /// made a debt (s1 of the header). Returns whether any was open; sets `serve` if waiters must be served.
     #[cold]
     pub(super) fn shut(&self, serve: &mut bool) -> bool {
         fence(Ordering::SeqCst);

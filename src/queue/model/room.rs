@@ -184,3 +184,21 @@ fn a_cached_permit_brings_what_was_done_before_it() {
         },
     );
 }
+
+/// A debt is made while a word is opened, or about to be: what comes back pays it.
+#[test]
+fn what_comes_back_pays_a_debt() {
+    explore("what_comes_back_pays_a_debt", None, || {
+        let cache = Arc::new(PermitCache::new(2, 1));
+        assert!(cache.permits().take(1));
+        let worker = spawn({
+            let cache = cache.clone();
+            // It may open the thread's word.
+            move || assert!(!cache.put(thread_number(), 1))
+        });
+        (0..3).for_each(|_| assert!(!cache.take_past()));
+        worker.join().unwrap();
+        assert!(!cache.put(thread_number(), 1));
+        assert_eq!(cache.permits().available(), 0);
+    });
+}

@@ -1,5 +1,7 @@
 //! Messages and timers both ways, and the groups that they are in.
 
+use std::thread;
+
 use super::*;
 
 #[test]
@@ -203,4 +205,35 @@ fn a_full_queue_gives_the_message_back_and_takes_the_end() {
         (dialogs.len(), holds(&near), holds(&far)),
         (0, (0, 0, 0), (0, 0, 0))
     );
+}
+
+/// Threads cache permits of a large capacity. Ends that need no room leave a debt, which is paid
+/// before anything is sent.
+#[test]
+fn no_thread_sends_past_a_debt() {
+    let far = Queue::<Side>::builder().capacity(2048).build().unwrap();
+    let far_lane = far.lane(1, Limit::Unlimited).unwrap();
+    let (_near, near_lane) = plain::<Side>();
+    let dialogs = Dialogs::new();
+    let pair = || dialogs.pair(&near_lane, &far_lane).unwrap();
+    let (near_end, _far_end) = pair();
+    let others: Vec<_> = (0..40).map(|_| pair()).collect();
+    // The first opens the thread's cache, the second puts 31 permits into it.
+    near_end.send("a").unwrap();
+    near_end.send("a").unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| (2..2017).for_each(|_| near_end.send("b").unwrap()));
+    });
+    assert_eq!(far.room(), Some(31));
+    for (side, _) in &others {
+        side.end().unwrap();
+    }
+    assert_eq!(far.room(), Some(-9));
+    assert_eq!(near_end.send("c").unwrap_err().reason, Refused::Full);
+    for room in -8..=1 {
+        take(&far).unwrap().complete();
+        assert_eq!(far.room(), Some(room));
+        let sent = near_end.send("d");
+        assert_eq!(sent.is_ok(), room > 0);
+    }
 }
