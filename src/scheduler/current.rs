@@ -1,6 +1,7 @@
 //! The task that the calling thread runs.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::task::Waker;
 
 use crate::slab::Key;
@@ -16,23 +17,28 @@ use super::state::State;
 use super::task_state::TaskKey;
 use super::tokens::CancelToken;
 
+/// A scheduler, and as which worker the thread works for it.
+type Worker = (Arc<Shared>, u32);
+
 // The scheduler for which the thread works, and as which worker; the task that it runs; whether
-// that task was woken on this thread meanwhile; and the token that was asked for last.
+// that task was woken on this thread meanwhile; and the token that was asked for last. A thread may
+// work until its end, also in destructors of its locals: so none of these has one. They are empty
+// while the thread does not work.
 per_thread! {
-    static WORKER: RefCell<Option<(Arc<Shared>, u32)>> = const { RefCell::new(None) };
+    static WORKER: RefCell<Option<ManuallyDrop<Worker>>> = const { RefCell::new(None) };
     static TASK: Cell<Option<TaskKey>> = const { Cell::new(None) };
     static WOKEN: Cell<bool> = const { Cell::new(false) };
-    static TOKEN: RefCell<Option<(TaskId, CancelToken)>> = const { RefCell::new(None) };
+    static TOKEN: RefCell<Option<ManuallyDrop<(TaskId, CancelToken)>>> = const { RefCell::new(None) };
 }
 
 /// While a worker works: what the thread ran before.
-pub(super) struct Working(Option<(Arc<Shared>, u32)>, Option<TaskKey>, bool, Inside);
+pub(super) struct Working(Option<ManuallyDrop<Worker>>, Option<TaskKey>, bool, Inside);
 
 impl Working {
     pub(super) fn begin(shared: &Arc<Shared>, n: u32) -> Self {
-        let now = Some((Arc::clone(shared), n));
+        let now = Some(ManuallyDrop::new((Arc::clone(shared), n)));
         let worker = WORKER.with(|worker| worker.replace(now));
-        TOKEN.with(RefCell::take);
+        set_token(None);
         let inside = Inside::begin(&**shared);
         Self(
             worker,
@@ -49,9 +55,14 @@ impl Drop for Working {
         let worker = WORKER.with(|worker| worker.replace(before));
         TASK.with(|task| task.set(self.1));
         WOKEN.with(|woken| woken.set(self.2));
-        TOKEN.with(RefCell::take);
-        drop(worker);
+        set_token(None);
+        drop(worker.map(ManuallyDrop::into_inner));
     }
+}
+
+fn set_token(token: Option<(TaskId, CancelToken)>) {
+    let last = TOKEN.with(|last| last.replace(token.map(ManuallyDrop::new)));
+    drop(last.map(ManuallyDrop::into_inner));
 }
 
 /// Whether the task that the calling thread runs was cancelled after it began: by
@@ -118,17 +129,15 @@ impl CancelToken {
 }
 
 fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
-    // First the task: a thread that runs none may be ending, and its `WORKER` gone.
     let key = TASK.with(Cell::get)?;
-    TOKEN.with(|last| {
-        let last = &mut *last.borrow_mut();
-        if last.as_ref().is_none_or(|&(task, _)| task != key.id) {
-            let worker = WORKER.with(|worker| worker.borrow().clone());
-            let (shared, n) = worker?;
-            *last = Some((key.id, shared.state.lock().core.token(key, n).clone()));
-        }
-        last.as_ref().map(|(_, token)| f(token))
-    })
+    let is_last = |last: &ManuallyDrop<(TaskId, CancelToken)>| last.0 == key.id;
+    if !TOKEN.with(|last| last.borrow().as_ref().is_some_and(is_last)) {
+        let worker = WORKER.with(|worker| worker.borrow().clone());
+        let (shared, n) = ManuallyDrop::into_inner(worker?);
+        let token = shared.state.lock().core.token(key, n).clone();
+        set_token(Some((key.id, token)));
+    }
+    TOKEN.with(|last| last.borrow().as_ref().map(|last| f(&last.1)))
 }
 
 /// The worker of this scheduler as which the calling thread runs a task, if it does.
@@ -146,7 +155,7 @@ fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
 fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     WORKER.with(|worker| {
         let worker = worker.borrow();
-        let (whose, n) = worker.as_ref()?;
+        let (whose, n) = &**worker.as_ref()?;
         Arc::ptr_eq(whose, shared).then_some(*n)
     })
 }

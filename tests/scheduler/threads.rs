@@ -8,6 +8,7 @@ mod cancelling;
 mod doors;
 mod driver;
 mod drops;
+mod ending;
 mod futures;
 mod futures_cancelled;
 mod groups;
