@@ -1,4 +1,4 @@
-//! Web-hooks on tokio: 10,000 customers, each served in order, all of them concurrently. A
+//! Web-hooks on tokio: 10,000 customers, each served in order, 200 of them at a time. A
 //! failing end point is retried after a back-off that doubles; one that stays down blocks
 //! nobody else. At most 1,000 hooks are held: a sender waits for room.
 //!
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use conversant::prelude::*;
+use conversant::queue::Detached;
 use conversant::ticker::keep_time;
 use tokio::task::JoinSet;
 
@@ -40,19 +41,27 @@ async fn send(service: Arc<Service>, customers: impl Iterator<Item = u32> + Clon
     }
 }
 
-/// Runs until the queue is closed and nothing deliverable is left.
-async fn deliver(service: Arc<Service>) {
+/// Starts a task for each hook. Runs until the queue is closed and nothing deliverable is left.
+async fn deliver_all(service: Arc<Service>) {
+    let mut tasks = JoinSet::new();
     while let Ok(mut turn) = service.queue.receive().await {
+        // A detached hook outlives the turn, and keeps its place under the cap of the lane.
         while let Some(hook) = turn.next() {
-            if post(&hook, hook.attempt()).await {
-                let delivered = &service.delivered[hook.customer as usize];
-                assert_eq!(delivered.fetch_add(1, Relaxed), hook.number, "out of order");
-                hook.complete();
-            } else {
-                hook.give_back();
-                service.failures.fetch_add(1, Relaxed);
-            }
+            tasks.spawn(deliver(Arc::clone(&service), hook.detach()));
         }
+        while tasks.try_join_next().is_some() {}
+    }
+    tasks.join_all().await;
+}
+
+async fn deliver(service: Arc<Service>, hook: Detached<Hook>) {
+    if post(&hook, hook.attempt()).await {
+        let delivered = &service.delivered[hook.customer as usize];
+        assert_eq!(delivered.fetch_add(1, Relaxed), hook.number, "out of order");
+        hook.complete();
+    } else {
+        service.failures.fetch_add(1, Relaxed);
+        hook.give_back();
     }
 }
 
@@ -67,22 +76,22 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let queue = Queue::builder().capacity(1_000).attempts(3);
     let queue = queue.back_off(pauses.0, pauses.1).build()?;
     let service = Arc::new(Service {
-        hooks: Keyed::new(queue.lane(1, Limit::Unlimited)?),
+        hooks: Keyed::new(queue.lane(1, 200)?),
         queue: queue.clone(),
         failures: AtomicU32::new(0),
         delivered: (0..CUSTOMERS).map(|_| AtomicU32::new(0)).collect(),
     });
-    let (mut tasks, mut senders) = (JoinSet::new(), JoinSet::new());
+    let mut senders = JoinSet::new();
     let ticker = keep_time(queue.clone(), Instant::now(), tokio::time::sleep);
     let ticker = tokio::spawn(ticker);
     for n in 0..4 {
         senders.spawn(send(Arc::clone(&service), (n..CUSTOMERS).step_by(4)));
-        tasks.spawn(deliver(Arc::clone(&service)));
     }
+    let reader = tokio::spawn(deliver_all(Arc::clone(&service)));
     senders.join_all().await;
     // The end: nothing more comes in; waiting hooks still go out, also by a retry.
     queue.close();
-    tasks.join_all().await;
+    reader.await?;
     ticker.abort();
 
     let delivered: u32 = service.delivered.iter().map(|n| n.load(Relaxed)).sum();
