@@ -303,7 +303,12 @@ impl<K, J> JobQueue<K, J> {
 
     /// Closes the queue and takes out all jobs that wait, in the order in which they were pushed.
     /// Claimed jobs stay claimed; if one is given back or fails, it waits again and can be claimed,
-    /// up to its last attempt. Dead jobs stay. To stop by a deadline, stop the agents first.
+    /// up to its last attempt. Dead jobs stay.
+    ///
+    /// To stop by a deadline, set a flag for the agents, or abort their tasks, and call this. An
+    /// agent that waits ends once no job is claimed; but it waits for what comes back, through a
+    /// back-off too. So let each agent that sees the flag call this as its last act; or call it
+    /// when all have ended.
     ///
     /// Cost: O(n log n) under the lock.
     ///

@@ -302,9 +302,10 @@ impl<T> Queue<T> {
     /// of their [`GroupId`]s, within a group in its order. A message in flight that is given back
     /// later waits again, and is delivered up to its last attempt.
     ///
-    /// To stop by a deadline: [`close`](Self::close) the queue and let the readers go on; at the
-    /// deadline stop the readers, by a flag or by the abort of their tasks, and then take out by
-    /// this what is left.
+    /// To stop by a deadline, [`close`](Self::close) the queue and let the readers go on. At the
+    /// deadline set a flag for them, or abort their tasks, and call this. A reader that waits ends
+    /// once nothing is in flight; but it waits for what comes back, through a back-off too. So let
+    /// each reader that sees the flag call this as its last act; or call it when all have ended.
     ///
     /// Cost: O(groups and messages) under the queue's lock.
     pub fn shutdown(&self) -> Vec<T> {

@@ -54,6 +54,23 @@ fn the_end_of_a_back_off_wakes_a_receive() {
     assert!(queue_support::poll(&mut wait, &waker).is_ready());
 }
 
+/// So a reader that gives its message back and stops calls `shutdown` as its last act.
+#[test]
+fn a_second_shutdown_ends_the_wait_for_a_message_in_back_off() {
+    let (queue, lane) = failing();
+    lane.conversation().unwrap().send("m").unwrap();
+    let delivery = take(&queue).unwrap();
+    let (wakes, waker) = queue_support::WakeCounter::new();
+    let mut wait = queue.receive();
+    assert!(queue_support::poll(&mut wait, &waker).is_pending());
+    assert!(queue.shutdown().is_empty());
+    delivery.give_back();
+    assert_eq!(wakes.count(), 0);
+    assert_eq!(queue.shutdown(), ["m"]);
+    assert_eq!(wakes.count(), 1);
+    assert_eq!(wait.wait().err(), Some(NoMore::Drained));
+}
+
 /// It is as old as the turn that failed.
 #[test]
 fn a_group_keeps_its_age_in_a_back_off() {
