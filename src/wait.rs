@@ -3,6 +3,11 @@
 //! A task awaits it, on any runtime. A thread calls [`wait`](Wait::wait) or
 //! [`wait_timeout`](Wait::wait_timeout). To give up, drop it.
 //!
+//! A thread's wait ends with its result, with its time-out, or when what it waits on is closed: no
+//! other thread can drop it. Where it must also end on a signal, as for one reader of many that
+//! leaves, or a session that is killed, await it in a task, which can be dropped; or wait for a
+//! short time, again and again: each time-out gives up the place in line.
+//!
 //! ```
 //! use conversant::prelude::*;
 //! use std::time::Duration;
