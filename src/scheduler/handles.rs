@@ -61,6 +61,9 @@ impl<'a> Place<'a> {
 
     /// Bumps the task's group to this level on arrival. The bump belongs to the group: it
     /// serves the group's next task, whichever that is, even if this task is cancelled.
+    ///
+    /// So for a task without a group it is the task's own priority. A bump to any level, even 0,
+    /// goes ahead of all that is not bumped. The [bypass](super::Builder::bypass) bounds it.
     #[must_use]
     pub fn bump(mut self, level: u8) -> Self {
         self.placing.bump = Some(level);
@@ -138,6 +141,9 @@ impl Caller {
     /// standing level among the caller's groups: 255 is served first; see
     /// [`DEFAULT_LEVEL`](crate::limit::DEFAULT_LEVEL).
     ///
+    /// Within a group no task overtakes another. For a pool of a few places whose most urgent task
+    /// goes first, make a caller with that cap, and [bump](Place::bump) each task.
+    ///
     /// # Errors
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
@@ -164,7 +170,24 @@ impl Caller {
     }
 
     /// Like [`synchronize`](Self::synchronize), but gives an empty summary if nothing is
-    /// outstanding.
+    /// outstanding. So it tells when all is done, if tasks submit tasks before they end:
+    ///
+    /// ```
+    /// # use conversant::prelude::*;
+    /// # let scheduler = Scheduler::builder().workers(2).build()?;
+    /// let build = scheduler.caller("build", CallerOptions::default())?;
+    /// let link = build.clone();
+    /// build.exec(move || link.exec(|| ()).map(Task::detach))?.detach();
+    /// let mut done = 0;
+    /// loop {
+    ///     match build.synchronize_all().wait()?.tasks {
+    ///         0 => break,
+    ///         more => done += more,
+    ///     }
+    /// }
+    /// assert_eq!(done, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
