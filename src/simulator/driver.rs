@@ -20,7 +20,11 @@ use super::Work;
 /// which weights, caps, groups, tiers and bumps. In a simulation each task takes the time that its
 /// [`Work`] says, and ends as that says. A scheduler runs the closure or future that is submitted
 /// with it. Both decide with the same core. Their decisions are exactly the same if the tasks take
-/// the same time, with [`claims(1)`](crate::scheduler::Builder::claims).
+/// the same time, with [`claims(1)`](crate::scheduler::Builder::claims), and have been submitted
+/// when a worker chooses. After a `synchronize` a simulation waits for what the policy submits
+/// next; a worker does not, and may take another task first. So submit [`at_once`](Self::at_once)
+/// what competes. For a build, where tasks let others start, see
+/// [`step`](super::Simulation::step).
 ///
 /// ```
 /// use std::time::Duration;
