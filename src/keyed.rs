@@ -110,7 +110,8 @@ impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
 }
 
 impl<K: Send + 'static, T: Send + 'static, S> Keyed<K, T, S> {
-    /// Groups of this limit and standing level; `hasher` hashes the keys.
+    /// Groups of this limit and standing level; `hasher` hashes the keys, as a [`RandomState`] does
+    /// in [`new`](Keyed::new).
     ///
     /// # Errors
     ///

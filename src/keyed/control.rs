@@ -11,8 +11,9 @@ use super::Keyed;
 use super::map::find;
 
 impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
-    /// The group of a key, if it has outstanding messages or a turn. Use it for operations on groups
-    /// by name, such as [`Queue::receive_from`](crate::queue::Queue::receive_from) and
+    /// The group of a key, if a message of the key waits or is in flight, or a turn of its group
+    /// lives. Use it for operations on groups by name, such as
+    /// [`Queue::receive_from`](crate::queue::Queue::receive_from) and
     /// [`Queue::drain`](crate::queue::Queue::drain). As with std's maps, `key` may be any
     /// borrowed form of the key.
     ///

@@ -117,7 +117,8 @@ pub struct GroupStatus {
     pub bump: Option<u8>,
     /// Messages that wait.
     pub waiting: usize,
-    /// Units of its limit in use, by its turn and by detached deliveries.
+    /// Units of its limit in use, by its turn and by detached deliveries. A turn counts as one
+    /// with a message, a batch or nothing: to count what is not done, count what you complete.
     pub in_flight: u32,
     /// Messages sent to it so far.
     pub sent: u64,
