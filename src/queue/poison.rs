@@ -187,7 +187,8 @@ impl<T> Queue<T> {
     /// flight stay; those that are given back wait again.
     ///
     /// To move a key to another queue, first receive the turn of its group. If none of its
-    /// deliveries is detached, no other message of it is in flight then:
+    /// deliveries is detached, no other message of it is in flight then. If the group is paused,
+    /// poisoned or in back-off, let it go on while that receive waits.
     ///
     /// ```
     /// # use conversant::prelude::*;
