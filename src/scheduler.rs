@@ -295,12 +295,13 @@ impl Scheduler {
 
     /// Takes no more callers and tasks, and waits until all tasks have ended and all workers have
     /// left. With [`How::Cancel`] it cancels the tasks that have not started. A second call, also
-    /// from another thread, waits for the same.
+    /// from another thread, waits for the same; with `Cancel` it cancels what a drain waits for.
     ///
     /// Tasks that a limit or cap of 0 or a [`Hold`] keeps from starting are waited for until they
     /// go on or are cancelled. On a [pool](Builder::pool), tasks with a [delay](Place::after) are
     /// waited for while a [`Ticker`](crate::ticker::Ticker) or your calls of
-    /// [`advance`](Self::advance) keep the time, and are cancelled otherwise.
+    /// [`advance`](Self::advance) keep the time, and are cancelled otherwise. A pool that runs no
+    /// more workers, such as a runtime that has ended, ends no drain: end the scheduler before it.
     ///
     /// Cancel safe: a dropped wait only stops waiting. The shutdown begins with its first poll,
     /// and goes on.

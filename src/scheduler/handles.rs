@@ -199,8 +199,9 @@ impl Caller {
 
     /// Takes no more tasks, and waits until those that the caller has have ended. With
     /// [`How::Cancel`] it cancels the tasks that have not started. Gives the summary of all tasks
-    /// that no synchronize has covered. A second release is harmless. Tasks that a limit or cap of
-    /// 0 pauses are waited for until they go on or are cancelled.
+    /// that no synchronize has covered. A second release, also while the first waits, gives the
+    /// same; with `Cancel` it cancels what a drain waits for. Tasks that a limit or cap of 0 pauses
+    /// are waited for until they go on or are cancelled.
     ///
     /// Cancel safe: a dropped wait only stops waiting. The release begins with its first poll, and
     /// goes on.

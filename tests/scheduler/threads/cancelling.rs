@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -77,6 +77,29 @@ fn a_waker_that_panics_turns_no_cancel_into_a_drain() {
         let summary = caller.synchronize().wait().unwrap();
         assert_eq!((summary.ok, summary.cancelled), (1, MANY + 1));
         scheduler.shutdown(How::Drain).wait().unwrap();
+    });
+}
+
+/// As with a second Ctrl-C: the first drains.
+#[test]
+fn a_cancel_ends_a_drain_that_waits() {
+    finishes(|| {
+        let (scheduler, released) = one_caller(1);
+        let kept = scheduler.caller("kept", capped(0)).unwrap();
+        released.set_cap(0).unwrap();
+        gives(&released, 1).detach();
+        gives(&kept, 1).detach();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut release = pin!(released.release(How::Drain));
+        assert!(release.as_mut().poll(&mut cx).is_pending());
+        let again = released.release(How::Cancel).wait().unwrap();
+        assert_eq!(again.cancelled, 1);
+        assert_eq!(release.as_mut().poll(&mut cx), Poll::Ready(Ok(again)));
+        let mut shutdown = pin!(scheduler.shutdown(How::Drain));
+        assert!(shutdown.as_mut().poll(&mut cx).is_pending());
+        scheduler.shutdown(How::Cancel).wait().unwrap();
+        assert_eq!(shutdown.as_mut().poll(&mut cx), Poll::Ready(Ok(())));
+        assert_eq!(kept.synchronize().wait().unwrap().cancelled, 1);
     });
 }
 
