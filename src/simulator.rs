@@ -228,7 +228,9 @@ impl Simulation {
 
     /// As [`run`](Self::run), but only up to the next instant at which a task ends, is due or is
     /// woken: false if there is none. Then submit what the [ended](Self::take_records) let start. A
-    /// scheduler with one worker has the same order, if each task submits this before it ends.
+    /// scheduler with one worker and `claims(1)` has the same order, if each task submits this
+    /// before it ends; but not always with tiers, or a limit or cap of 1, since until then the task
+    /// holds its place.
     pub fn step(&mut self) -> bool {
         self.dispatch();
         let next = self.next_event();
