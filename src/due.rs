@@ -9,22 +9,24 @@
 //! waiter knows. The caller of `advance` chooses it.
 //!
 //! Protocol: [`Dates`] are kept next to the timers, under the same lock. Their owner gives them the
-//! next date whenever it sets one. They may learn late that a date is gone: a new waiter reads the
-//! next date itself.
+//! next date whenever it sets one. They need not learn that a date is gone: a waiter reads the next
+//! date itself.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::shown::shows;
 use crate::sync::WakeArc as Arc;
 use crate::wait::{ClonedWaker, Op, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
-/// The waits for an earlier date, and the next date that is known.
+/// The waits for an earlier date. A date that is earlier for none of them wakes nobody: the lease of
+/// a new claim ends after those that a ticker knows, also if these are gone.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Dates {
-    last: Option<Duration>,
     waiters: Waiters<()>,
+    /// No wait that is queued and not notified knows a later date (`None`: never).
+    latest: Option<Duration>,
     /// The origin of the ticker's times, if there is or was a ticker.
     origin: Option<Instant>,
     /// How many tickers there are.
@@ -80,9 +82,28 @@ impl Dates {
 
     #[cold]
     fn change(&mut self, next: Option<Duration>, wakes: &mut WakeBatch) {
-        let earlier = is_earlier(next, self.last);
-        self.last = next;
-        while earlier && self.waiters.notify_next(wakes).is_some() {}
+        if is_earlier(next, self.latest) {
+            while self.waiters.notify_next(wakes).is_some() {}
+            self.latest = Some(Duration::ZERO);
+        }
+    }
+
+    /// Queues a wait for a date before this one. As [`Waiters::enqueue`].
+    fn enqueue(
+        &mut self,
+        known: Option<Duration>,
+        ticket: &mut Option<Ticket>,
+        current: &Waker,
+        cloned: &mut Option<Waker>,
+    ) -> bool {
+        if self.waiters.is_empty() {
+            self.latest = Some(Duration::ZERO);
+        }
+        let queued = self.waiters.enqueue((), ticket, current, cloned);
+        if queued && is_earlier(self.latest, known) {
+            self.latest = known;
+        }
+        queued
     }
 }
 
@@ -165,8 +186,7 @@ impl<T: Timed> Op for NextDue<'_, T> {
                     looked = Some(Poll::Ready(next));
                     return;
                 }
-                dates.last = next;
-                if dates.waiters.enqueue((), ticket, current, cloned) {
+                if dates.enqueue(known, ticket, current, cloned) {
                     looked = Some(Poll::Pending);
                 }
             });

@@ -1,5 +1,6 @@
-//! Several tickers of one thing: times count from the origin of the first.
+//! Several tickers of one thing: times count from the origin of the first. And what wakes a ticker.
 
+use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 use conversant::job_queue::{JobQueue, Place};
 use conversant::limit::Limit;
 use conversant::queue::Queue;
-use conversant::ticker::keep_time;
+use conversant::ticker::{Timed, keep_time};
+
+use crate::count::Count;
 
 const SOON: Duration = Duration::from_millis(2);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -53,4 +56,45 @@ fn an_earlier_origin_cuts_nothing_short() {
     assert!(second.as_mut().poll(&mut cx).is_pending());
     assert!(claim.holds() && jobs.now() < HOUR);
     claim.complete().unwrap();
+}
+
+/// Each claim sets a date, and each completion takes it away.
+#[test]
+fn a_ticker_that_knows_the_end_of_a_lease_sleeps_through_later_claims() {
+    let jobs = JobQueue::builder().lease(HOUR).build().unwrap();
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    let work = || {
+        jobs.push(1, "job", Place::new()).unwrap();
+        jobs.try_claim_one().unwrap().complete().unwrap();
+    };
+    let mut kept = pin!(keep_time(&jobs, Instant::now(), |_| {
+        std::future::pending::<()>()
+    }));
+    assert!(kept.as_mut().poll(&mut cx).is_pending());
+    jobs.push(1, "job", Place::new()).unwrap();
+    let claim = jobs.try_claim_one().unwrap();
+    assert_eq!(count.get(), 1, "the first date");
+    assert!(kept.as_mut().poll(&mut cx).is_pending());
+    claim.complete().unwrap();
+    for _ in 0..3 {
+        work();
+    }
+    assert_eq!(count.get(), 1);
+}
+
+/// A wait for any date has gone, so only earlier ones than an hour count.
+#[test]
+fn a_wait_that_is_gone_makes_no_date_count() {
+    let jobs = JobQueue::new();
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    for known in [None, Some(HOUR)] {
+        let mut earlier = pin!(jobs.next_due(known));
+        assert!(earlier.as_mut().poll(&mut cx).is_pending());
+        if known.is_some() {
+            jobs.push(1, "job", Place::new().due(2 * HOUR)).unwrap();
+            assert_eq!(count.get(), 0);
+        }
+    }
 }
