@@ -1,5 +1,5 @@
 //! A job queue under random schedules: two agents, a pusher, limits that change, a lease that runs
-//! out, a close.
+//! out, a close; waits for earlier dates.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use conversant_schedules::job_queue::{Counts, JobQueue, Place, Scope};
 use conversant_schedules::limit::Limit;
+use conversant_schedules::ticker::Timed;
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
 use crate::schedules;
 
 const JOBS: u32 = 6;
+
+/// The date at which a clock stops.
+const LAST: Duration = Duration::from_secs(1_000_000);
 
 /// What the agents saw: claimed groups, and how often each job was done.
 #[derive(Default)]
@@ -113,5 +117,69 @@ fn a_lease_runs_out_beside_a_completion() {
         schedules::join([holder, clock, agent]);
         assert_eq!(*done.lock().unwrap(), 2);
         is_done(&queue, 2);
+    });
+}
+
+/// Waits for earlier and earlier dates, until one second.
+fn watch(queue: &JobQueue<u32, u32>, mut known: Option<Duration>) {
+    while known != Some(Duration::from_secs(1)) {
+        let earlier = queue.next_due(known).wait();
+        assert!(known.is_none_or(|known| earlier < known));
+        known = Some(earlier);
+    }
+}
+
+/// Whoever waits for an earlier date is told of it, though dates go and others are told too.
+#[test]
+fn earlier_dates_are_told() {
+    schedules::explore(|| {
+        let queue = JobQueue::new();
+        let known = [None, Some(Duration::from_secs(4))];
+        let watchers = known.map(|known| {
+            let queue = queue.clone();
+            thread::spawn(move || watch(&queue, known))
+        });
+        let push = |at| {
+            let due = Place::new().due(Duration::from_secs(at));
+            queue.push(0, 0, due).expect("the queue is open")
+        };
+        let gone = push(3);
+        push(5);
+        queue.remove(gone).expect("it is not due");
+        push(1);
+        schedules::join(watchers);
+    });
+}
+
+/// The clock goes from date to date until a last one. What is due is done, and a claim that is
+/// forgotten comes back when its lease runs out.
+#[test]
+fn a_clock_that_waits_for_dates_serves_each() {
+    schedules::explore(|| {
+        let second = Duration::from_secs(1);
+        let queue = JobQueue::<u32, u32>::new();
+        let told = queue.clone();
+        let clock = thread::spawn(move || {
+            let mut now = Duration::ZERO;
+            while now < LAST {
+                let next = told.advance(now);
+                now = next.unwrap_or_else(|| told.next_due(None).wait());
+            }
+        });
+        let agent = queue.clone();
+        let agent = thread::spawn(move || {
+            let claim = || agent.claim_one().wait().expect("it is open");
+            let mut lost = claim();
+            lost.extend(agent.now() + second).expect("it has no lease");
+            std::mem::forget(lost);
+            for _ in 0..2 {
+                claim().complete().expect("it has no lease");
+            }
+        });
+        let push = |due| queue.push(0, 0, Place::new().due(due)).is_ok();
+        assert!(push(2 * second) && push(3 * second));
+        agent.join().expect("a thread panicked");
+        assert!(push(LAST));
+        clock.join().expect("a thread panicked");
     });
 }
