@@ -209,7 +209,7 @@ impl<M: Send + 'static> Dialogs<M> {
     ///
     /// Each endpoint whose [timer](EndpointRef::set_timer) is due receives an [`Event::Timer`].
     /// Returns the time at which to call this again, or `None` if no timer is set. A time before
-    /// the last one changes nothing. A [`Ticker`](crate::ticker::Ticker) makes these calls.
+    /// the last one counts as the last one. A [`Ticker`](crate::ticker::Ticker) makes these calls.
     ///
     /// ```
     /// use conversant::dialog::{Dialogs, Event};

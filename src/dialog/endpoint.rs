@@ -59,8 +59,9 @@ impl<M: Send + 'static> EndpointRef<M> {
     }
 
     /// Sets the side's timer, due `after` the latest time told to
-    /// [`advance`](super::Dialogs::advance). Then the side receives an [`Event::Timer`], behind
-    /// what waits by then. This replaces an earlier timer; the end of the side removes it.
+    /// [`advance`](super::Dialogs::advance); with a [`Ticker`](crate::ticker::Ticker), after now.
+    /// Then the side receives an [`Event::Timer`], behind what waits by then. This replaces an
+    /// earlier timer; the end of the side removes it.
     ///
     /// # Errors
     ///

@@ -223,7 +223,7 @@ impl<T> Queue<T> {
 
     /// Sets the time, since an origin of your choice, and ends each
     /// [back-off](super::Builder::back_off) that is over. Returns the time of the next call, if
-    /// one is needed. An earlier time than before changes nothing.
+    /// one is needed. A time before the last one counts as the last one.
     ///
     /// A [`Ticker`](crate::ticker::Ticker) calls this for you.
     ///

@@ -10,9 +10,9 @@ use super::Scheduler;
 impl Scheduler {
     /// Sets the time, since an origin of your choice, of a scheduler whose workers run on a
     /// [pool](super::Builder::pool): tasks whose [delay](super::Place::after) is over arrive.
-    /// Returns the time of the next call, if one is needed. An earlier time than before changes
-    /// nothing. Worker threads of the scheduler keep the time themselves: then this does nothing
-    /// and returns `None`.
+    /// Returns the time of the next call, if one is needed. A time before the last one counts as
+    /// the last one. Worker threads of the scheduler keep the time themselves: then this does
+    /// nothing and returns `None`.
     ///
     /// A [`Ticker`](crate::ticker::Ticker) calls this for you. Without a ticker, your first call
     /// says that more will follow: from then on tasks with a delay are accepted, and wait for your
