@@ -271,8 +271,10 @@ impl<T> Conversation<T> {
     ///
     /// # Cost
     ///
-    /// O(1) under the queue's lock. From then on each send into the group costs two more short
-    /// locks and one more read-modify-write, and each message taken out one addition.
+    /// O(1) under the queue's lock. Lowering it, or raising it from 0, then takes a step for each
+    /// send that waits for room in the group, under a lock of the capacity's own. From then on each
+    /// send into the group costs two more short locks and one more read-modify-write, and each
+    /// message taken out one addition.
     ///
     /// # Errors
     ///

@@ -107,7 +107,8 @@ impl<T> Lane<T> {
     /// [`LaneFull`](super::SendReason::LaneFull), although there is room.
     ///
     /// Cost: O(groups of the queue) for the first capacity and for none, and some 150 bytes
-    /// in each group of the lane.
+    /// in each group of the lane. Lowering it, or raising it from 0, takes a step for each send
+    /// that waits for room in the lane.
     ///
     /// # Errors
     ///
