@@ -174,13 +174,10 @@ impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
         if self.len() > 0 {
             let rest = std::mem::take(&mut self.rest);
-            special::fail(
-                self.shared,
-                self.live,
-                self.placed(0, rest),
-                Failure::ByRule,
-            );
-            self.shared.report_dropped(self.live.group().key());
+            let rest = self.placed(0, rest);
+            self.shared.dropped(self.live.group().key(), || {
+                special::fail(self.shared, self.live, rest, Failure::ByRule);
+            });
         }
     }
 }

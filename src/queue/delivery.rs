@@ -171,8 +171,8 @@ impl<T> Drop for Delivery<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.live.taken.is_some() {
-            self.fail(Failure::ByRule);
-            self.shared.report_dropped(self.live.group().key());
+            let (shared, group) = (self.shared, self.live.group().key());
+            shared.dropped(group, || self.fail(Failure::ByRule));
         }
     }
 }
@@ -259,12 +259,14 @@ impl<T> Detached<T> {
         ManuallyDrop::new(self).fail(Failure::ForGood);
     }
 
-    /// Gives the message back, unless it is consumed.
-    fn fail(&mut self, how: Failure) -> Option<Pinned<T>> {
-        let (pin, taken) = self.held.take()?;
+    fn fail(&mut self, how: Failure) {
+        let (pin, taken) = self.held.take().expect(TAKEN_OUT);
+        self.put_back(&pin, taken, how);
+    }
+
+    fn put_back(&mut self, pin: &Pinned<T>, taken: Taken<T>, how: Failure) {
         pin.queue().capacity.let_go(&mut self.holder);
-        special::end_detached(pin.queue(), &pin, taken.tier, Some((taken, how)));
-        Some(pin)
+        special::end_detached(pin.queue(), pin, taken.tier, Some((taken, how)));
     }
 
     fn held(&self) -> &(Pinned<T>, Taken<T>) {
@@ -293,8 +295,9 @@ impl<T> DerefMut for Detached<T> {
 
 impl<T> Drop for Detached<T> {
     fn drop(&mut self) {
-        if let Some(pin) = self.fail(Failure::ByRule) {
-            pin.queue().report_dropped(pin.key());
+        if let Some((pin, taken)) = self.held.take() {
+            let give_back = || self.put_back(&pin, taken, Failure::ByRule);
+            pin.queue().dropped(pin.key(), give_back);
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::ready::Age;
 use crate::sync::{
     AtomicBool, AtomicU64, AtomicUsize, MutexGuard, OnceLock, Ordering, Tally, panicking, unique,
 };
-use crate::wait::{Guarded, Session, WakeBatch};
+use crate::wait::{Guarded, Panics, Session, WakeBatch};
 
 use super::GroupRef;
 use super::bounds;
@@ -300,10 +300,19 @@ impl<T> Shared<T> {
         taken
     }
 
-    /// Reports that a delivery of this group was dropped and has gone back, unless a panic
-    /// drops it. Runs user code, so under no lock.
+    /// Gives a dropped delivery of this group back, and then reports it, also if the drop of an
+    /// unwanted message panics. Runs user code, so under no lock.
     #[cold]
-    pub(super) fn report_dropped(&self, group: GroupKey) {
+    pub(super) fn dropped(&self, group: GroupKey, give_back: impl FnOnce()) {
+        let mut panics = Panics::default();
+        panics.contain(give_back);
+        panics.contain(|| self.report_dropped(group));
+        panics.resume();
+    }
+
+    /// Reports that a delivery of this group was dropped and has gone back, unless a panic
+    /// drops it.
+    fn report_dropped(&self, group: GroupKey) {
         if panicking() {
             return;
         }

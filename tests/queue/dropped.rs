@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use conversant::dialog::{Dialogs, Received};
 use conversant::limit::Limit;
-use conversant::queue::{Conversation, GroupId, Queue, Turn};
+use conversant::queue::{Conversation, Delivery, GroupId, Queue, Turn};
 use parking_lot::Mutex;
 
 fn watched() -> (Queue<u32>, Arc<Mutex<Vec<GroupId>>>) {
@@ -88,4 +89,60 @@ fn it_may_panic() {
     let detached = turn(&queue).next().unwrap().detach();
     assert!(catch_unwind(AssertUnwindSafe(|| drop(detached))).is_err());
     assert_eq!(turn(&queue).next().unwrap().complete(), 1);
+}
+
+#[test]
+fn it_comes_when_the_message_is_back() {
+    let there = Arc::new(Mutex::new(None::<Queue<u32>>));
+    let asks = there.clone();
+    let is_back = move |_| {
+        let queue = asks.lock().take().unwrap();
+        assert_eq!(queue.counts().failed, 1);
+    };
+    let queue = Queue::builder().on_dropped(is_back).build().unwrap();
+    *there.lock() = Some(queue.clone());
+    let _conversation = filled(&queue);
+    drop(turn(&queue).next());
+    assert_eq!(queue.counts().dropped, 1);
+}
+
+/// The side of the dialog has ended, so what comes back is dropped. The report comes all the same,
+/// and then the panic.
+#[test]
+fn it_comes_also_if_the_drop_of_the_message_panics() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a message's");
+        }
+    }
+    type Held<'q> = Turn<'q, Received<Bomb>>;
+    let ways: [fn(Held<'_>); 3] = [
+        |mut turn| drop(turn.next()),
+        |mut turn| drop(turn.next_batch(1)),
+        |mut turn| {
+            let detached = turn.next().map(Delivery::detach);
+            drop(turn);
+            drop(detached);
+        },
+    ];
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = seen.clone();
+    let builder = Queue::builder().on_dropped(move |group| sees.lock().push(group));
+    let queue = builder.build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let mut groups = Vec::new();
+    for drops in ways {
+        let (near, far) = Dialogs::new().pair(&lane, &lane).unwrap();
+        assert!(near.send(Bomb).is_ok());
+        let turn = queue.try_receive().unwrap();
+        groups.push(turn.group_id());
+        far.end().unwrap();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drops(turn)));
+        let panic = dropped.unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"a message's"));
+        drop(queue.try_receive().unwrap().next().unwrap().complete());
+    }
+    assert_eq!(*seen.lock(), groups);
+    assert_eq!(queue.counts().dropped, 3);
 }
