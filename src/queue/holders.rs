@@ -130,7 +130,9 @@ impl Holders {
             _ = LATEST.try_with(|latest| latest.put_down(&mut received));
             received.get(&self.queue).is_some_and(Received::is_live)
         });
-        is_own.unwrap_or(false)
+        is_own
+            .or_else(|_| LATEST.try_with(|latest| latest.is_live(self)))
+            .unwrap_or(false)
     }
 
     #[cold]
@@ -197,6 +199,17 @@ impl Latest {
             self.count.set(one.count);
         });
         picked_up.is_ok()
+    }
+
+    /// Whether something that the thread received from this queue is live, for a thread whose
+    /// other counts are destroyed. False if this is not its latest queue, or forgets it already.
+    #[cold]
+    fn is_live(&self, of: &Holders) -> bool {
+        let (queue, thread, count) = (self.queue.get(), self.thread.get(), self.count.get());
+        let known = of.known.lock();
+        let mut own = known.iter().filter(|(known, _)| *known == thread);
+        // Relaxed: see `Received::is_live`.
+        queue == of.queue && own.any(|(_, others)| count > others.load(Ordering::Relaxed))
     }
 
     /// Writes the latest count back to the others.

@@ -52,9 +52,9 @@ impl<T> Conversation<T> {
     /// delivery of it lives. If such a thread would have to block in [`wait()`](Wait::wait), the
     /// wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery
     /// counts for the thread that received it. If you move it to another thread, that thread gets
-    /// no error: it blocks, for ever if such threads hold all the room. So may a thread that receives
-    /// and sends in the destructor of a thread-local. A wait with a deadline, or of a task, waits in
-    /// either case.
+    /// no error: it blocks, for ever if such threads hold all the room. So may a thread that sends in
+    /// the destructor of a thread-local: by then at most the queue that it received from last is
+    /// known. A wait with a deadline, or of a task, waits in either case.
     ///
     /// # Cancel safety
     ///

@@ -88,6 +88,43 @@ fn threads_that_have_ended_are_forgotten() {
     assert!(known <= 2, "{known}");
 }
 
+/// Thread-locals are destroyed one after the other, and the counts are among them.
+#[test]
+fn a_thread_that_ends_knows_what_it_holds_of_its_latest_queue() {
+    use std::sync::mpsc::{Sender, channel};
+    struct AtEnd(std::sync::Arc<Holders>, Sender<bool>);
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            self.1.send(self.0.is_own()).unwrap();
+        }
+    }
+    thread_local! {
+        static FIRST: std::cell::OnceCell<AtEnd> = const { std::cell::OnceCell::new() };
+        static LAST: std::cell::OnceCell<AtEnd> = const { std::cell::OnceCell::new() };
+    }
+    for finished in [false, true] {
+        let holders = std::sync::Arc::new(Holders::new());
+        let (told, tells) = channel();
+        let (holds, held) = channel();
+        let (go, may_end) = channel::<()>();
+        let of = holders.clone();
+        let thread = std::thread::spawn(move || {
+            let at_end = || AtEnd(of.clone(), told.clone());
+            assert!(FIRST.with(|first| first.set(at_end())).is_ok());
+            holds.send(of.hold()).unwrap();
+            assert!(LAST.with(|last| last.set(at_end())).is_ok());
+            may_end.recv().unwrap();
+        });
+        let mut held = held.recv().unwrap();
+        if finished {
+            held.let_go(&holders);
+        }
+        go.send(()).unwrap();
+        thread.join().unwrap();
+        assert!(tells.iter().eq([!finished; 2]), "finished: {finished}");
+    }
+}
+
 /// So many queues that the test would not end if each receive looked at all of them.
 #[test]
 fn one_thread_holds_something_of_each_of_many_queues() {
