@@ -11,9 +11,17 @@ use super::task_state::Body;
 
 impl<J: Body> Core<J> {
     /// The task of worker `n` is about to sleep until one of these comes, unless one `has_come`.
-    pub(crate) fn block(&mut self, n: u32, targets: Vec<Target>, waker: &Waker, has_come: bool) {
+    /// Returns whether one has.
+    pub(crate) fn block(
+        &mut self,
+        n: u32,
+        targets: Vec<Target>,
+        waker: &Waker,
+        has_come: bool,
+    ) -> bool {
         let has_come = has_come || targets.iter().any(|target| self.has_come(target));
         self.stalls.block(n, targets, waker, has_come);
+        has_come
     }
 
     /// The label of the task of worker `n`, whose local queue is clear.

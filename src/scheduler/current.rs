@@ -201,8 +201,7 @@ pub(super) fn block(
     of_current(shared, trace::task_blocked, |state, wakes, n| {
         let core = state.exact(wakes);
         let has_come = has_come();
-        core.block(n, targets, waker, has_come);
-        !has_come
+        !core.block(n, targets, waker, has_come)
     });
 }
 

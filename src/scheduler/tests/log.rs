@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 use std::thread::yield_now;
 
+use crate::scheduler::current::{block, unblock};
 use crate::scheduler::outcome::TaskId;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::stall::{Stalls, Target};
@@ -56,4 +57,50 @@ fn a_wait_inside_of_another_counts_as_one() {
     assert!(!stalls.unblock(1) && stalls.is_blocked(1));
     assert!(stalls.give_up().is_some() && stalls.gives_up(1));
     assert!(stalls.unblock(1) && stalls.is_empty());
+}
+
+/// What the task waits for comes after its last look, and before it is blocked.
+#[cfg(feature = "tracing")]
+#[test]
+fn what_has_come_meanwhile_is_no_wait() {
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber, subscriber::with_default};
+    struct Told(std::sync::mpsc::Sender<()>);
+    impl Subscriber for Told {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.target() == "conversant::scheduler"
+        }
+        fn event(&self, _: &Event<'_>) {
+            self.0.send(()).unwrap();
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let [caller, idle] = ["busy", "idle"].map(|name| {
+        let caller = scheduler.caller(name, Default::default());
+        caller.unwrap()
+    });
+    let idle = idle.0.key;
+    let told = |target: Target| {
+        let (shared, (tells, told)) = (Arc::clone(&scheduler.shared), channel());
+        let waits = move || {
+            with_default(Told(tells), || {
+                block(&shared, vec![target], Waker::noop(), || false);
+                unblock(&shared);
+            });
+            Ok::<_, ()>(())
+        };
+        caller.exec(waits).unwrap().outcome().wait().unwrap();
+        told.iter().count()
+    };
+    assert_eq!(told(Target::Synchronize(idle)), 0);
+    assert_eq!(told(Target::Release(idle)), 0);
+    assert_eq!(told(Target::Task(TaskId(99))), 1, "one that has not come");
+    scheduler.shutdown(How::Drain).wait().unwrap();
 }
