@@ -10,6 +10,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 use crate::backlog::GroupKey;
+use crate::shown::pad;
 use crate::sync::Arc;
 
 use super::outcome::{Ending, Run, TaskId};
@@ -136,9 +137,10 @@ pub struct GroupId {
     pub(super) key: GroupKey,
 }
 
+/// The scheduler's number, and a name in it.
 impl fmt::Display for GroupId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.key.fmt(f)
+        pad(f, format_args!("{}.{}", self.scheduler, self.key))
     }
 }
 

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::scheduler::{Body, Ending, GroupId, Location, Placing, TaskId};
-use crate::shown::shows;
+use crate::shown::{pad, shows};
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
@@ -15,9 +15,10 @@ use crate::timers::Timer;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub(super) u64, pub(super) Key);
 
+/// The simulation's number, and a name in it.
 impl fmt::Display for CallerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.1, f)
+        pad(f, format_args!("{}.{:?}", self.0, self.1))
     }
 }
 

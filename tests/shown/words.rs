@@ -74,6 +74,27 @@ fn ids_of_a_scheduler_and_of_a_simulation() {
     assert_eq!(recorded.to_string(), group.to_string());
 }
 
+/// Two schedulers' first groups are not one, and two simulations' first callers; nor do they print
+/// alike.
+#[test]
+fn ids_of_two_schedulers() {
+    let schedulers = [(); 2].map(|()| Scheduler::builder().build().unwrap());
+    let groups = schedulers.map(|scheduler| {
+        let main = scheduler.caller("main", CallerOptions::default()).unwrap();
+        main.group(Limit::SERIAL, 100).unwrap().id()
+    });
+    assert_ne!(groups[0], groups[1]);
+    assert_ne!(groups[0].to_string(), groups[1].to_string());
+    let callers = [(); 2].map(|()| {
+        let mut sim = Simulation::new(1).unwrap();
+        sim.caller("main", CallerOptions::default()).unwrap()
+    });
+    assert_ne!(callers[0], callers[1]);
+    assert_ne!(callers[0].to_string(), callers[1].to_string());
+    assert_eq!(format!("{:<40}|", groups[0]).len(), 41);
+    assert_eq!(format!("{:<40}|", callers[0]).len(), 41);
+}
+
 #[test]
 fn what_is_asked_for() {
     assert_eq!(
