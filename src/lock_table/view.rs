@@ -41,7 +41,8 @@ pub struct Counts {
     /// Owners that wait; notified are those whose wait was granted or has failed, or that are to
     /// retry, and that have not looked yet.
     pub locks: WaitCounts,
-    /// Deadlocks so far.
+    /// Deadlocks so far. One counts when it is broken, though the victim's wait may be dropped, or
+    /// time out, before it looks: that wait gives no [`Deadlock`](super::LockError::Deadlock).
     pub deadlocks: u64,
 }
 

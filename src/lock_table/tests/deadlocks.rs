@@ -141,6 +141,25 @@ fn the_victim_may_be_one_who_waits_already() {
     assert_eq!(locks.counts().locks, WaitCounts::default());
 }
 
+/// Its wait is dropped, as by a time-out, before it looks: the deadlock counts, and nobody is told.
+#[test]
+fn a_victim_that_never_looks_is_counted() {
+    let locks = LockTable::new();
+    let (r, q) = (path([1]), path([2]));
+    let (mut low, mut high) = (locks.owner(-1), locks.owner(0));
+    take(&mut low, &r, X);
+    take(&mut high, &q, X);
+    let waits = Polled::waits(low.lock(&q, X));
+    let closes = Polled::waits(high.lock(&r, X));
+    assert_eq!((waits.woken(), closes.woken()), (1, 0));
+    drop(waits);
+    assert_eq!((locks.counts().deadlocks, locks.deadlocks().len()), (1, 1));
+    take(&mut low, &path([3]), X);
+    low.release_all();
+    closes.granted();
+    assert_eq!(locks.counts().deadlocks, 1);
+}
+
 #[test]
 fn fewest_locks_then_youngest() {
     let locks = LockTable::new();
