@@ -43,7 +43,9 @@ impl<T> Queue<T> {
     ///
     /// Cost: O(log n) for `n` groups that are waited for. Events of other groups do not look at
     /// them. Each event looks at each lane and tier that keeps such groups waiting, by its cap or
-    /// its order, and wakes as many of these, in turn, as there is room in the lane.
+    /// its order, and wakes as many of these, in turn, as there is room in the lane. An event that
+    /// ends what else kept groups waiting, such as their back-offs, wakes one receive of each of
+    /// them; whoever then finds no room waits for its lane.
     ///
     /// # Errors
     ///

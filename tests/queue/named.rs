@@ -158,6 +158,19 @@ fn kept<'a>(queue: &'a Queue<&'static str>, lane: &Lane<&'static str>) -> Kept<'
     (group, wakes, wait)
 }
 
+/// As [`kept`], but the group backs off for a second.
+fn paused<'a>(queue: &'a Queue<&'static str>, lane: &Lane<&'static str>) -> Kept<'a> {
+    let group = lane.group(Limit::SERIAL, 100).unwrap();
+    group.conversation().unwrap().send("m").unwrap();
+    let mut turn = queue.try_receive_from(group.id()).unwrap();
+    turn.next().unwrap().give_back_after(Duration::from_secs(1));
+    drop(turn);
+    let (wakes, waker) = WakeCounter::new();
+    let mut wait = Box::pin(queue.receive_from(group.id()).into_future());
+    assert!(poll(&mut wait, &waker).is_pending());
+    (group, wakes, wait)
+}
+
 /// So many turns, which use up the cap.
 fn used_up<'a>(
     queue: &'a Queue<&'static str>,
@@ -195,6 +208,29 @@ fn as_many_are_woken_as_there_is_room() {
     assert_eq!(woken(&kept), [1, 1, 0, 0]);
     drop(turn);
     assert_eq!(woken(&kept), [1, 1, 1, 0]);
+}
+
+/// Many back-offs end at once, so the lane has kept nobody yet: one that is woken and never looks
+/// keeps no room from the others.
+#[test]
+fn all_that_leave_their_back_off_are_woken() {
+    let queue = Queue::new();
+    let lane = queue.lane(1, 1).unwrap();
+    let mut kept: Vec<_> = (0..100).map(|_| paused(&queue, &lane)).collect();
+    queue.advance(Duration::from_secs(1));
+    assert!(kept.iter().all(|one| one.1.count() == 1));
+    let mut turn = poll(&mut kept[1].2, Waker::noop());
+    for later in &mut kept[2..] {
+        assert!(poll(&mut later.2, Waker::noop()).is_pending());
+    }
+    for later in &mut kept[2..] {
+        drop(turn);
+        turn = poll(&mut later.2, Waker::noop());
+        assert!(matches!(turn, Poll::Ready(Ok(_))));
+    }
+    drop(turn);
+    let last = poll(&mut kept[0].2, Waker::noop());
+    assert!(matches!(last, Poll::Ready(Ok(_))));
 }
 
 #[test]
