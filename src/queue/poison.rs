@@ -227,6 +227,9 @@ impl<T> Queue<T> {
     ///
     /// A [`Ticker`](crate::ticker::Ticker) calls this for you.
     ///
+    /// Cost: O(log n) of `n` groups for each back-off that is over. All these end under one hold of
+    /// the policy lock, which other operations may wait for.
+    ///
     /// ```
     /// use conversant::limit::Limit;
     /// use conversant::queue::Queue;
