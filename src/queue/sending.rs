@@ -78,8 +78,9 @@ impl<'a, O, M, R> Steps<'a, O, M, R> {
 
 /// How a wait for room goes.
 pub(crate) enum Pause<'a> {
-    /// It waits: free permits that were not yet given back must be given back now.
-    Waits,
+    /// It waits: free permits that were not yet given back must be given back now. Its thread has
+    /// slept, or not.
+    Waits { asleep: bool },
     /// Its thread is about to sleep without a deadline, until this waker is woken. The ticket
     /// is its place in line.
     Sleeps(Ticket, &'a Waker),
@@ -251,7 +252,8 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(error.into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                match self.report(Pause::Waits) {
+                let asleep = self.asleep;
+                match self.report(Pause::Waits { asleep }) {
                     true => Poll::Ready(self.leave(SendReason::OwnQueue)),
                     false => Poll::Pending,
                 }

@@ -102,8 +102,8 @@ impl Caller {
         let shared = &self.0.shared;
         match pause {
             // From now on each ending is reported at once.
-            Pause::Waits => {
-                let worker = current(shared);
+            Pause::Waits { asleep } => {
+                let worker = current(shared).filter(|_| asleep);
                 return shared
                     .read_exact(|state| worker.is_some_and(|n| state.core.stalls.gives_up(n)));
             }

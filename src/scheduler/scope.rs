@@ -80,6 +80,7 @@ impl Caller {
             caller: self,
             borrows: &scope.borrows,
             stalled: &mut stalled,
+            blocked: false,
         };
         let result = f(&scope);
         drop(end);
@@ -232,6 +233,8 @@ struct End<'a> {
     caller: &'a Caller,
     borrows: &'a Arc<Borrows>,
     stalled: &'a mut bool,
+    /// Its thread sleeps.
+    blocked: bool,
 }
 
 impl Drop for End<'_> {
@@ -252,7 +255,7 @@ impl Op for &mut End<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let returned = self.borrows.poll(cx);
         let shared = &self.caller.0.shared;
-        if returned.is_ready() || !gives_up(shared) {
+        if returned.is_ready() || !self.blocked || !gives_up(shared) {
             return returned;
         }
         // Running tasks still borrow: it must go on waiting for them.
@@ -267,12 +270,14 @@ impl Op for &mut End<'_> {
     }
 
     fn block(&mut self, waker: &Waker) {
+        self.blocked = true;
         let target = Target::Borrows(Arc::clone(self.borrows));
         let are_over = || self.borrows.are_over();
         block(&self.caller.0.shared, vec![target], waker, are_over);
     }
 
     fn unblock(&mut self) {
+        self.blocked = false;
         unblock(&self.caller.0.shared);
     }
 }

@@ -112,8 +112,8 @@ impl Stalls {
         self.0.iter_mut().for_each(|b| b.stays = false);
     }
 
-    /// Whether the task of this worker must give up: asked by its wait, for which nothing has come,
-    /// and which then does.
+    /// Whether the task of this worker must give up: asked by its last wait, for which nothing has
+    /// come, and which then does. A wait that is not blocked must not ask: the last is another.
     pub(super) fn gives_up(&mut self, worker: u32) -> bool {
         let last = self.0.iter_mut().rfind(|b| b.worker == worker);
         last.is_some_and(|b| {

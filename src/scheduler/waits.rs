@@ -22,16 +22,18 @@ pub struct Synchronize<'a> {
     closed: bool,
     /// With nothing outstanding it gives an empty summary.
     or_nothing: bool,
+    /// Its thread sleeps.
+    blocked: bool,
 }
 
 impl<'a> Synchronize<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, caller: Key, or_nothing: bool) -> Self {
-        let closed = false;
         Self {
             shared,
             caller,
-            closed,
+            closed: false,
             or_nothing,
+            blocked: false,
         }
     }
 }
@@ -46,9 +48,10 @@ impl Op for Synchronize<'_> {
             shared,
             caller,
             or_nothing,
+            blocked,
             ..
         } = *self;
-        let worker = current(shared);
+        let worker = current(shared).filter(|_| blocked);
         let closed = &mut self.closed;
         shared.poll(cx, |state, wakes, cloned| {
             if state.core.caller(caller).is_claimed() {
@@ -93,6 +96,7 @@ impl Op for Synchronize<'_> {
     }
 
     fn block(&mut self, waker: &Waker) {
+        self.blocked = true;
         let target = Target::Synchronize(self.caller);
         block(self.shared, vec![target], waker, || false);
     }
@@ -112,6 +116,8 @@ pub struct Drained<'a, R> {
     begun: bool,
     ticket: Option<Ticket>,
     gives: fn(Summary) -> R,
+    /// Its thread sleeps.
+    blocked: bool,
 }
 
 impl<'a, R> Drained<'a, R> {
@@ -128,6 +134,7 @@ impl<'a, R> Drained<'a, R> {
             begun: false,
             ticket: None,
             gives,
+            blocked: false,
         }
     }
 }
@@ -142,7 +149,7 @@ impl<R> Op for Drained<'_, R> {
         if !std::mem::replace(&mut self.begun, true) {
             shared.close(of, self.how);
         }
-        let (worker, own) = (current(shared), cx.waker());
+        let (worker, own) = (current(shared).filter(|_| self.blocked), cx.waker());
         let looked = shared.poll(cx, |state, wakes, cloned| {
             state.exact(wakes);
             let result = match state.core.close(of) {
@@ -167,6 +174,7 @@ impl<R> Op for Drained<'_, R> {
     }
 
     fn block(&mut self, waker: &Waker) {
+        self.blocked = true;
         let target = self.of.map_or(Target::Shutdown, Target::Release);
         block(self.shared, vec![target], waker, || false);
     }

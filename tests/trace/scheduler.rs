@@ -1,12 +1,15 @@
 //! A scheduler sends events for each task if its log does; for bumps, pauses and waits in any case.
 
 use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use conversant::error::Stalled;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, How, OutcomeError, Place, Scheduler, Task, Tracing, Verdict,
+    Builder, Caller, CallerOptions, How, OutcomeError, Place, Reason, Scheduler, Task, Tracing,
+    Verdict,
 };
 
 use super::recorder::Recorder;
@@ -226,6 +229,51 @@ fn a_wait_inside_of_another_is_a_wait_of_its_own() {
     };
     let goes = || go.send(()).unwrap();
     assert_eq!(wait_inside(2, runs, goes), [true, false]);
+}
+
+/// A task waits for what never comes, and must give up. The subscriber that is told of that waits,
+/// too, as `inside` says: with the task's caller, and with one that is full of what never starts.
+fn wait_inside_of_one_that_gives_up(inside: fn(&Caller, &Caller) -> bool) {
+    let recorder = Recorder::default();
+    let (scheduler, caller) = events_of(&recorder, one());
+    let options = CallerOptions {
+        capacity: 1.into(),
+        ..CallerOptions::default()
+    };
+    let full = scheduler.caller("full", options).unwrap();
+    let paused = full.group(0, 100).unwrap();
+    let paused = full.exec_with(Place::new().group(&paused), ok).unwrap();
+    let (told, says) = channel();
+    let (told, same) = (Mutex::new(told), caller.clone());
+    recorder.then(move |_| told.lock().unwrap().send(inside(&same, &full)).unwrap());
+    let paused = Mutex::new(paused);
+    let waits = move || paused.lock().unwrap().outcome().wait().map(|_| ());
+    let mut outside = caller.exec(waits).unwrap();
+    let outcome = outside.outcome().wait_timeout(Duration::from_secs(10));
+    let verdict = outcome.unwrap().unwrap().verdict;
+    let gave_up = OutcomeError::Stalled(Stalled);
+    assert!(matches!(verdict, Verdict::Failed(why) if why == gave_up));
+    assert!(says.recv().unwrap());
+}
+
+#[test]
+fn a_wait_with_a_time_out_inside_of_one_that_gives_up_does_not() {
+    const SOON: Duration = Duration::ZERO;
+    let check = wait_inside_of_one_that_gives_up;
+    check(|_, full| full.synchronize().wait_timeout(SOON).is_err());
+    check(|_, full| full.release(How::Drain).wait_timeout(SOON).is_err());
+    check(|_, full| {
+        let refused = full.exec_wait(Place::new(), ok).or_return_after(SOON);
+        refused.is_err_and(|refused| refused.reason == Reason::TimedOut)
+    });
+}
+
+#[test]
+fn a_scope_inside_of_a_wait_that_gives_up_does_not_keep_it_from_that() {
+    wait_inside_of_one_that_gives_up(|caller, _| {
+        let scope = || caller.scope(|s| s.exec_detached(Place::new(), ok));
+        catch_unwind(AssertUnwindSafe(scope)).is_err()
+    });
 }
 
 /// `wait` in a task must give up, but before it looks all tasks of the caller that it is given, and
