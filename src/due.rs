@@ -12,21 +12,19 @@
 //! next date whenever it sets one. They need not learn that a date is gone: a waiter reads the next
 //! date itself.
 
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::shown::shows;
 use crate::sync::WakeArc as Arc;
 use crate::wait::{ClonedWaker, Op, Ticket, Wait, Waiters, WakeBatch, look_twice, sealed};
 
-/// The waits for an earlier date. A date that is earlier for none of them wakes nobody: the lease of
-/// a new claim ends after those that a ticker knows, also if these are gone.
+/// The waits for an earlier date, each with the date that it knows. Only an earlier one wakes it: the
+/// lease of a new claim ends after those that a ticker knows, also if these are gone.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Dates {
-    waiters: Waiters<()>,
-    /// No wait that is queued and not notified knows a later date (`None`: never).
-    latest: Option<Duration>,
+    waiters: Waiters<Option<Duration>>,
     /// The origin of the ticker's times, if there is or was a ticker.
     origin: Option<Instant>,
     /// How many tickers there are.
@@ -82,28 +80,12 @@ impl Dates {
 
     #[cold]
     fn change(&mut self, next: Option<Duration>, wakes: &mut WakeBatch) {
-        if is_earlier(next, self.latest) {
-            while self.waiters.notify_next(wakes).is_some() {}
-            self.latest = Some(Duration::ZERO);
+        let waiting = self.waiters.iter_waiting();
+        let told = waiting.filter(|&(_, &known)| is_earlier(next, known));
+        let told: Vec<_> = told.map(|(ticket, _)| ticket).collect();
+        for ticket in told {
+            self.waiters.notify(ticket, wakes);
         }
-    }
-
-    /// Queues a wait for a date before this one. As [`Waiters::enqueue`].
-    fn enqueue(
-        &mut self,
-        known: Option<Duration>,
-        ticket: &mut Option<Ticket>,
-        current: &Waker,
-        cloned: &mut Option<Waker>,
-    ) -> bool {
-        if self.waiters.is_empty() {
-            self.latest = Some(Duration::ZERO);
-        }
-        let queued = self.waiters.enqueue((), ticket, current, cloned);
-        if queued && is_earlier(self.latest, known) {
-            self.latest = known;
-        }
-        queued
     }
 }
 
@@ -124,7 +106,7 @@ pub trait Timed: sealed::Sealed {
     fn with_dates(&self, f: &mut dyn FnMut(Option<Duration>, &mut Dates));
 
     /// Waits until the next date is earlier than `known`, and returns it; `None` means never. Any
-    /// number of threads and tasks may wait.
+    /// number of threads and tasks may wait; each date that is set is compared with what they know.
     ///
     /// Cancel safe.
     fn next_due(&self, known: Option<Duration>) -> Wait<NextDue<'_, Self>>
@@ -186,7 +168,7 @@ impl<T: Timed> Op for NextDue<'_, T> {
                     looked = Some(Poll::Ready(next));
                     return;
                 }
-                if dates.enqueue(known, ticket, current, cloned) {
+                if dates.waiters.enqueue(known, ticket, current, cloned) {
                     looked = Some(Poll::Pending);
                 }
             });

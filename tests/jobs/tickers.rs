@@ -83,18 +83,22 @@ fn a_ticker_that_knows_the_end_of_a_lease_sleeps_through_later_claims() {
     assert_eq!(count.get(), 1);
 }
 
-/// A wait for any date has gone, so only earlier ones than an hour count.
+/// One wait knows an hour and one no date, which is there or has gone.
 #[test]
-fn a_wait_that_is_gone_makes_no_date_count() {
-    let jobs = JobQueue::new();
-    let (count, waker) = Count::new();
-    let mut cx = Context::from_waker(&waker);
-    for known in [None, Some(HOUR)] {
-        let mut earlier = pin!(jobs.next_due(known));
-        assert!(earlier.as_mut().poll(&mut cx).is_pending());
-        if known.is_some() {
-            jobs.push(1, "job", Place::new().due(2 * HOUR)).unwrap();
-            assert_eq!(count.get(), 0);
+fn a_date_wakes_those_that_know_a_later_one() {
+    for gone in [false, true] {
+        let jobs = JobQueue::new();
+        let counts = [Count::new(), Count::new()];
+        let mut waits = [Some(HOUR), None].map(|known| Some(Box::pin(jobs.next_due(known))));
+        for (wait, (_, waker)) in waits.iter_mut().zip(&counts) {
+            let mut cx = Context::from_waker(waker);
+            assert!(wait.as_mut().unwrap().as_mut().poll(&mut cx).is_pending());
         }
+        waits[1] = waits[1].take().filter(|_| !gone);
+        let woken = || counts.each_ref().map(|(count, _)| count.get());
+        jobs.push(1, "job", Place::new().due(2 * HOUR)).unwrap();
+        assert_eq!(woken(), [0, u32::from(!gone)]);
+        jobs.push(1, "job", Place::new().due(SOON)).unwrap();
+        assert_eq!(woken(), [1, u32::from(!gone)]);
     }
 }
