@@ -19,7 +19,9 @@ impl<J: Body> Core<J> {
         waker: &Waker,
         has_come: bool,
     ) -> bool {
-        let has_come = has_come || targets.iter().any(|target| self.has_come(target));
+        // Room that is free now may be for another, ahead of it in line.
+        let is_there = |target| !matches!(target, &Target::Room(..)) && self.has_come(target);
+        let has_come = has_come || targets.iter().any(is_there);
         self.stalls.block(n, targets, waker, has_come);
         has_come
     }

@@ -172,8 +172,13 @@ impl Aftermath<'_> {
     #[cold]
     fn follow(&self, mut todo: Vec<Todo<Work>>) {
         for todo in &mut todo {
+            let freed = !todo.freed.is_empty();
             for capacity in todo.freed.drain(..) {
                 capacity.serve();
+            }
+            // Who blocked meanwhile may have seen room that is now another's.
+            if freed {
+                self.shared.with_state(|_, _, _| ());
             }
             for n in todo.to_start.drain(..) {
                 (self.shared.start)(self.shared, n);

@@ -1,9 +1,10 @@
 //! Callers with a capacity: refused, waited for, given back by every ending.
 
 use std::future::Future;
-use std::pin::pin;
-use std::sync::{Arc, Barrier};
-use std::task::{Context, Poll};
+use std::pin::{Pin, pin};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -304,6 +305,56 @@ fn who_waits_for_room_that_comes_is_not_stalled() {
             assert!(caller.synchronize().wait().unwrap().all_ok());
             drop(held);
         }
+        end(&scheduler);
+    });
+}
+
+struct AtWake(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Wake for AtWake {
+    fn wake(self: Arc<Self>) {
+        let act = self.0.lock().unwrap().take();
+        act.into_iter().for_each(|act| act());
+    }
+}
+
+/// The room is there, and before it is given to the wait that is ahead, a task blocks for it.
+#[test]
+fn a_task_that_saw_the_room_of_another_wait_gives_up() {
+    finishes(|| {
+        let scheduler = Arc::new(scheduler(1));
+        let main = scheduler.caller("main", CallerOptions::default()).unwrap();
+        let caller = roomy(&scheduler, 1);
+        let paused = caller.group(0, 100).unwrap();
+        let first = caller.exec_with(Place::new().group(&paused), || Ok::<_, ()>(()));
+        let mut first = first.unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut ahead = pin!(caller.exec_wait(Place::new(), || Ok::<_, ()>(())));
+        assert!(ahead.as_mut().poll(&mut cx).is_pending());
+        let same = caller.clone();
+        let waits = move || {
+            let sent = same.exec_wait(Place::new(), || Ok::<_, ()>(())).wait();
+            sent.map(Task::detach).map_err(|refused| refused.reason)
+        };
+        let (gives, given) = channel();
+        let blocks = {
+            let scheduler = Arc::clone(&scheduler);
+            move || {
+                gives.send(main.exec(waits).unwrap()).unwrap();
+                until(|| scheduler.counts().blocked == 1);
+            }
+        };
+        let waker = Waker::from(Arc::new(AtWake(Mutex::new(Some(Box::new(blocks))))));
+        let mut at_wake = Context::from_waker(&waker);
+        assert!(Pin::new(&mut first).poll(&mut at_wake).is_pending());
+        assert!(first.cancel());
+        let Poll::Ready(sent) = ahead.as_mut().poll(&mut cx) else {
+            panic!("it has no room");
+        };
+        sent.unwrap().detach();
+        let outcome = given.recv().unwrap().outcome().wait().unwrap();
+        let gave_up = Verdict::<(), _>::Failed(Reason::Stalled(Stalled));
+        assert_eq!(format!("{:?}", outcome.verdict), format!("{gave_up:?}"));
         end(&scheduler);
     });
 }
