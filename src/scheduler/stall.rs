@@ -35,21 +35,33 @@ struct Blocked {
     targets: Vec<Target>,
     /// The parker of its thread.
     waker: Waker,
-    /// One of the targets has come: it is not blocked, but does not know yet.
-    has_come: bool,
     /// Its thread waits in another wait, inside of this one.
     covered: bool,
-    /// It must give up, and has not yet.
-    stalled: bool,
-    /// It does, since it has asked.
-    gives_up: bool,
+    progress: Progress,
+}
+
+/// How far a wait is.
+#[derive(Clone, Copy, PartialEq)]
+enum Progress {
+    /// Nothing has come.
+    Waits,
+    /// One of the targets has come, but the task does not know yet.
+    HasCome,
+    /// It must give up, and does not know yet.
+    Stalled,
+    /// It knows, and gives up.
+    GivesUp,
     /// It had to give up, and could not. No task has run since.
-    stays: bool,
+    Stays,
 }
 
 impl Blocked {
-    fn waits(&self) -> bool {
-        !self.has_come && !self.covered
+    fn is_blocked(&self) -> bool {
+        self.progress != Progress::HasCome && !self.covered
+    }
+
+    fn must_give_up(&self) -> bool {
+        matches!(self.progress, Progress::Stalled | Progress::GivesUp)
     }
 }
 
@@ -72,18 +84,18 @@ impl Stalls {
             worker,
             targets,
             waker: waker.clone(),
-            has_come,
             covered: false,
-            stalled: false,
-            gives_up: false,
-            stays: false,
+            progress: match has_come {
+                true => Progress::HasCome,
+                false => Progress::Waits,
+            },
         });
     }
 
     /// Its last wait is over. Returns whether it gives up.
     pub(super) fn unblock(&mut self, worker: u32) -> bool {
         let last = self.0.iter().rposition(|b| b.worker == worker);
-        let gives_up = last.is_some_and(|last| self.0.remove(last).gives_up);
+        let gives_up = last.is_some_and(|last| self.0.remove(last).progress == Progress::GivesUp);
         self.cover(worker, false);
         gives_up
     }
@@ -96,60 +108,62 @@ impl Stalls {
 
     /// A target has come: tasks that waited for it are not blocked.
     pub(super) fn ended(&mut self, target: Target) {
-        let waited = self.0.iter_mut().filter(|b| b.targets.contains(&target));
-        waited.for_each(|b| b.has_come = true);
+        for b in &mut self.0 {
+            if b.progress != Progress::GivesUp && b.targets.contains(&target) {
+                b.progress = Progress::HasCome;
+            }
+        }
     }
 
     /// The task of this worker must give up, and cannot.
     pub(super) fn keep_on(&mut self, worker: u32) {
         let last = self.0.iter_mut().rfind(|b| b.worker == worker);
-        last.into_iter()
-            .for_each(|b| (b.stalled, b.gives_up, b.stays) = (false, false, true));
+        last.into_iter().for_each(|b| b.progress = Progress::Stays);
     }
 
     /// A task runs: those that could not give up may be able to after it.
     pub(super) fn reconsider(&mut self) {
-        self.0.iter_mut().for_each(|b| b.stays = false);
+        let stay = self.0.iter_mut().filter(|b| b.progress == Progress::Stays);
+        stay.for_each(|b| b.progress = Progress::Waits);
     }
 
     /// Whether the task of this worker must give up: asked by its last wait, for which nothing has
     /// come, and which then does. A wait that is not blocked must not ask: the last is another.
     pub(super) fn gives_up(&mut self, worker: u32) -> bool {
         let last = self.0.iter_mut().rfind(|b| b.worker == worker);
-        last.is_some_and(|b| {
-            b.gives_up = b.stalled && !b.has_come;
-            b.gives_up
-        })
+        let stalled = last.filter(|b| b.must_give_up());
+        stalled.map(|b| b.progress = Progress::GivesUp).is_some()
     }
 
     /// Whether the task of this worker is blocked.
     pub(super) fn is_blocked(&self, worker: u32) -> bool {
-        self.0.iter().any(|b| b.worker == worker && b.waits())
+        self.0.iter().any(|b| b.worker == worker && b.is_blocked())
     }
 
     /// How many are blocked.
     pub(super) fn len(&self) -> usize {
-        self.0.iter().filter(|b| b.waits()).count()
+        self.0.iter().filter(|b| b.is_blocked()).count()
     }
 
     /// Whether nobody is blocked.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        !self.0.iter().any(Blocked::waits)
+        !self.0.iter().any(Blocked::is_blocked)
     }
 
     /// How many tasks are blocked and need not give up. A task does not count if one of its targets
     /// has come, though it does not know yet.
     pub(super) fn blocked(&self, has_come: impl Fn(&Target) -> bool) -> usize {
-        let waits = |b: &&Blocked| b.waits() && !b.stalled && !b.targets.iter().any(&has_come);
-        self.0.iter().filter(waits).count()
+        let of_these = |b: &&Blocked| b.is_blocked() && !b.must_give_up();
+        let waits = |b: &&Blocked| !b.targets.iter().any(&has_come);
+        self.0.iter().filter(of_these).filter(waits).count()
     }
 
     /// The newest of them must give up. Returns its waker.
     pub(super) fn give_up(&mut self) -> Option<Waker> {
-        let may_give_up = |b: &&mut Blocked| b.waits() && !b.stalled && !b.stays;
-        let newest = self.0.iter_mut().rev().find(may_give_up)?;
-        newest.stalled = true;
+        let may_give_up = |b: &&mut Blocked| b.progress == Progress::Waits && !b.covered;
+        let newest = self.0.iter_mut().rfind(may_give_up)?;
+        newest.progress = Progress::Stalled;
         Some(newest.waker.clone())
     }
 }
