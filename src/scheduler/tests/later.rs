@@ -15,7 +15,7 @@ use crate::scheduler::stall::Target;
 use crate::scheduler::status::Why;
 use crate::scheduler::task_state::{Location, Placing};
 use crate::slab::Key;
-use crate::wait::WakeBatch;
+use crate::wait::{Waiters, WakeBatch};
 
 struct World {
     core: Core<&'static str>,
@@ -303,6 +303,29 @@ fn no_wait_stalls_while_another_worker_could_run_a_delayed_task() {
         world.core.block(1, vec![later], waker, false);
         world.settle();
         assert_eq!(world.core.stalls.gives_up(1), stalls);
+    }
+}
+
+/// One task waits for room that is there, but does not know yet: it may end the other's wait.
+#[test]
+fn no_wait_stalls_while_another_is_to_get_room() {
+    let (mut ticket, waker) = (None, Waker::noop());
+    let mut clone = Some(waker.clone());
+    assert!(Waiters::new().enqueue((), &mut ticket, waker, &mut clone));
+    for (room, stalls) in [(false, true), (true, false)] {
+        let mut world = World::new(2, OnFailure::Continue);
+        for n in 1..=2 {
+            world.submit("waits", Placing::default());
+            assert!(world.core.claim(n, world.now).is_some());
+        }
+        let target = match room {
+            true => Target::Room(world.caller, ticket.unwrap()),
+            false => Target::Shutdown,
+        };
+        world.core.block(1, vec![target], waker, false);
+        world.core.block(2, vec![Target::Shutdown], waker, false);
+        world.settle();
+        assert_eq!(world.core.stalls.gives_up(2), stalls);
     }
 }
 
