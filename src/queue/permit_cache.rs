@@ -203,7 +203,8 @@ impl PermitCache {
     }
 
     /// Shuts all words; called by a thread that found too few permits, or that has begun to wait or
-    /// made a debt (s1 of the header). Returns whether any was open; sets `serve` if waiters must be served.
+    /// made a debt (s1 of the header). Returns whether any was open; sets `serve` if waiters must be
+    /// served.
     #[cold]
     pub(super) fn shut(&self, serve: &mut bool) -> bool {
         fence(Ordering::SeqCst);

@@ -19,6 +19,7 @@ use super::tokens::CancelToken;
 
 /// A scheduler, and as which worker the thread works for it.
 type Worker = (Arc<Shared>, u32);
+type Token = (TaskId, CancelToken);
 
 // The scheduler for which the thread works, and as which worker; the task that it runs; whether
 // that task was woken on this thread meanwhile; and the token that was asked for last. A thread may
@@ -28,7 +29,7 @@ per_thread! {
     static WORKER: RefCell<Option<ManuallyDrop<Worker>>> = const { RefCell::new(None) };
     static TASK: Cell<Option<TaskKey>> = const { Cell::new(None) };
     static WOKEN: Cell<bool> = const { Cell::new(false) };
-    static TOKEN: RefCell<Option<ManuallyDrop<(TaskId, CancelToken)>>> = const { RefCell::new(None) };
+    static TOKEN: RefCell<Option<ManuallyDrop<Token>>> = const { RefCell::new(None) };
 }
 
 /// While a worker works: what the thread ran before.
@@ -60,7 +61,7 @@ impl Drop for Working {
     }
 }
 
-fn set_token(token: Option<(TaskId, CancelToken)>) {
+fn set_token(token: Option<Token>) {
     let last = TOKEN.with(|last| last.replace(token.map(ManuallyDrop::new)));
     drop(last.map(ManuallyDrop::into_inner));
 }
@@ -130,7 +131,7 @@ impl CancelToken {
 
 fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     let key = TASK.with(Cell::get)?;
-    let is_last = |last: &ManuallyDrop<(TaskId, CancelToken)>| last.0 == key.id;
+    let is_last = |last: &ManuallyDrop<Token>| last.0 == key.id;
     if !TOKEN.with(|last| last.borrow().as_ref().is_some_and(is_last)) {
         let worker = WORKER.with(|worker| worker.borrow().clone());
         let (shared, n) = ManuallyDrop::into_inner(worker?);
