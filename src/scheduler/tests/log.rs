@@ -1,5 +1,10 @@
 //! A task that waits while the log is called, or a subscriber.
 
+#[cfg(feature = "tracing")]
+#[allow(dead_code, reason = "the tests of events use all of it")]
+#[path = "../../../tests/trace/recorder.rs"]
+mod recorder;
+
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -10,6 +15,9 @@ use crate::scheduler::outcome::TaskId;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::stall::{Stalls, Target};
 use crate::scheduler::{Event, How, Scheduler};
+
+#[cfg(feature = "tracing")]
+use recorder::Recorder;
 
 /// The task waits for one that is counted, and is placed when the call of the log has returned.
 #[test]
@@ -63,24 +71,6 @@ fn a_wait_inside_of_another_counts_as_one() {
 #[cfg(feature = "tracing")]
 #[test]
 fn what_has_come_meanwhile_is_no_wait() {
-    use tracing::span::{Attributes, Id, Record};
-    use tracing::{Event, Metadata, Subscriber, subscriber::with_default};
-    struct Told(std::sync::mpsc::Sender<()>);
-    impl Subscriber for Told {
-        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-            metadata.target() == "conversant::scheduler"
-        }
-        fn event(&self, _: &Event<'_>) {
-            self.0.send(()).unwrap();
-        }
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-        fn record(&self, _: &Id, _: &Record<'_>) {}
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-        fn enter(&self, _: &Id) {}
-        fn exit(&self, _: &Id) {}
-    }
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let [caller, idle] = ["busy", "idle"].map(|name| {
         let caller = scheduler.caller(name, Default::default());
@@ -88,16 +78,16 @@ fn what_has_come_meanwhile_is_no_wait() {
     });
     let idle = idle.0.key;
     let told = |target: Target| {
-        let (shared, (tells, told)) = (Arc::clone(&scheduler.shared), channel());
+        let (shared, told) = (Arc::clone(&scheduler.shared), Recorder::default());
+        let recorder = told.clone();
         let waits = move || {
-            with_default(Told(tells), || {
-                block(&shared, vec![target], Waker::noop(), || false);
-                unblock(&shared);
-            });
+            let _listens = recorder.listen();
+            block(&shared, vec![target], Waker::noop(), || false);
+            unblock(&shared);
             Ok::<_, ()>(())
         };
         caller.exec(waits).unwrap().outcome().wait().unwrap();
-        told.iter().count()
+        told.events().len()
     };
     assert_eq!(told(Target::Synchronize(idle)), 0);
     assert_eq!(told(Target::Release(idle)), 0);
