@@ -210,15 +210,13 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     /// For a thread that waits without a deadline: the rule for handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.capacity.is_own() {
-            let mut poll = || self.poll(&mut Context::from_waker(Waker::noop()));
-            return match poll() {
-                Poll::Ready(sent) => Some(sent),
-                // By this poll it may have been granted what threads had cached.
-                Poll::Pending => match poll() {
-                    Poll::Ready(sent) => Some(sent),
-                    Poll::Pending => Some(self.leave(SendReason::OwnQueue)),
-                },
-            };
+            // By the first poll it may be granted what threads had cached.
+            for _ in 0..2 {
+                if let Poll::Ready(sent) = self.poll(&mut Context::from_waker(Waker::noop())) {
+                    return Some(sent);
+                }
+            }
+            return Some(self.leave(SendReason::OwnQueue));
         }
         if self.may_wait_for_parts() {
             return None;
