@@ -42,7 +42,7 @@
 //!    UNNOTIFIED, and then finds the mark cleared.
 //! 5. Overtakings never exceed the bound, and are cleared only when the front is granted its claim,
 //!    or the queue becomes empty. So a waiter is overtaken at most bound times for each grant up to
-//!    and including its own.
+//!    and including its own. The grant of a conversion clears nothing.
 //! 6. Wakers cross the lock in a [`ClonedWaker`], or its session discards them. So no waker can
 //!    panic between the taking and the making of the primitive's guard.
 //! 7. A service of the queue is finished even if a waker panics (`Session::repeat`).

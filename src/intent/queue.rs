@@ -5,6 +5,9 @@
 //! during the pass serves. After the pass it is cleared if every waiter that was not notified
 //! conflicts with a notified one ahead, directly or by way of others. Such a waiter can go on only
 //! when that one leaves the queue, and then UNNOTIFIED is set again or the queue is served.
+//!
+//! The grant of a conversion does not restart the count of overtakings. Otherwise one holder after
+//! the other could overtake a waiter, convert ahead of it, and so let the next one overtake it.
 
 use std::ops::Deref;
 use std::task::Waker;
@@ -137,8 +140,8 @@ impl Turnstile for IntentLock {
         };
         let front = queue.front().is_some_and(|(first, _)| first == ticket);
         let ask = self.ask(queue.state, claim);
-        let only = queue.len() == 1;
-        let Some(place) = self.word.take_queued(ask, is_next, front, only) else {
+        let (restarts, only) = (front && claim.own.is_none(), queue.len() == 1);
+        let Some(place) = self.word.take_queued(ask, is_next, restarts, only) else {
             return Admission::NotNow;
         };
         queue.state.exchanged(claim, place);
@@ -146,7 +149,8 @@ impl Turnstile for IntentLock {
     }
 
     fn hand_over(&self, spill: &mut Elsewhere, claim: Claim, only: bool) -> Option<Place> {
-        let place = self.word.hand_over(self.ask(*spill, claim), only)?;
+        let (ask, restarts) = (self.ask(*spill, claim), claim.own.is_none());
+        let place = self.word.hand_over(ask, restarts, only)?;
         spill.exchanged(claim, place);
         Some(place)
     }

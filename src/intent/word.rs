@@ -80,13 +80,13 @@ impl Word {
     /// Under the lock: takes for a claim in the queue that conflicts with nobody ahead (`is_next`).
     /// If that fails, sets UNNOTIFIED by the compare-and-swap that saw it: the next release
     /// notifies the waiter. A take also sets UNNOTIFIED, for those behind. `is_next` is called only
-    /// if the word allows the take.
+    /// if the word allows the take. `restarts`: the overtakings are counted anew.
     #[must_use]
     pub(super) fn take_queued(
         &self,
         ask: Ask,
         is_next: impl Fn() -> bool,
-        front: bool,
+        restarts: bool,
         only: bool,
     ) -> Option<Place> {
         let (mut taken, mut next_known) = (None, None);
@@ -96,23 +96,23 @@ impl Word {
             let granted = granted.filter(|_| *next_known.get_or_insert_with(&is_next));
             taken = granted.map(|(_, place)| place);
             Some(match granted {
-                Some((next, _)) if only => next.dequeued(front, only),
-                Some((next, _)) => next.dequeued(front, only).unnotified(),
+                Some((next, _)) if only => next.dequeued(restarts, only),
+                Some((next, _)) => next.dequeued(restarts, only).unnotified(),
                 None => bits.unnotified(),
             })
         });
         taken
     }
 
-    /// Under the lock: takes for the front; `only`: nobody else is in the queue.
+    /// Under the lock: takes for the front; `only`: nobody else is in the queue. `restarts`: as above.
     #[must_use]
-    pub(super) fn hand_over(&self, ask: Ask, only: bool) -> Option<Place> {
+    pub(super) fn hand_over(&self, ask: Ask, restarts: bool, only: bool) -> Option<Place> {
         let mut taken = None;
         // Acquire: as in `take`.
         let _ = self.update(Ordering::Acquire, |bits| {
             let (next, place) = bits.granted(ask)?;
             taken = Some(place);
-            Some(next.dequeued(true, only))
+            Some(next.dequeued(restarts, only))
         });
         taken
     }

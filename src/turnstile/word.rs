@@ -81,10 +81,10 @@ impl<const OVERTAKINGS: u64> Bits<OVERTAKINGS> {
         Self(self.0 | UNNOTIFIED)
     }
 
-    /// After a claim in the queue was granted. If it was the front, the overtakings are cleared; if
-    /// it was the only one, nobody waits any more.
-    pub(crate) fn dequeued(self, front: bool, only: bool) -> Self {
-        match (front, only) {
+    /// After a claim in the queue was granted. If this `restarts` the count, the overtakings are
+    /// cleared; if it was the only claim, nobody waits any more.
+    pub(crate) fn dequeued(self, restarts: bool, only: bool) -> Self {
+        match (restarts, only) {
             (_, true) => Self(self.0 & !(OVERTAKINGS | WAITERS | UNNOTIFIED)),
             (true, false) => Self(self.0 & !OVERTAKINGS),
             (false, false) => self,

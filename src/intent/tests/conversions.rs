@@ -1,5 +1,7 @@
 //! Guards that convert.
 
+use std::task::Poll;
+
 use super::super::Deadlock;
 use super::{forms, is_idle, poll};
 use crate::limit::Bypass;
@@ -24,7 +26,7 @@ fn every_conversion() {
                     let mut wait = guard.convert(asked);
                     assert!(poll(&mut wait).is_pending());
                     drop(other);
-                    assert!(matches!(poll(&mut wait), std::task::Poll::Ready(Ok(()))));
+                    assert!(matches!(poll(&mut wait), Poll::Ready(Ok(()))));
                     drop(wait);
                     assert_eq!(guard.mode(), held.join(asked));
                 }
@@ -137,6 +139,36 @@ fn conversions_do_not_starve() {
         }
         assert!(poll(&mut waits).is_ready());
         assert!(rounds > 0);
+    }
+}
+
+/// Each holder overtakes the waiter, and converts ahead of it when the one before has left.
+#[test]
+fn conversions_that_wait_restart_no_count() {
+    for lock in forms() {
+        let bound = 5;
+        let lock = lock.with_bypass(Bypass::AtMost(bound));
+        let mut holder = lock.lock(Ix).wait();
+        let mut waits = lock.lock(S);
+        assert!(poll(&mut waits).is_pending());
+        let mut overtaken = 0;
+        while let Ok(mut next) = lock.try_lock(Ix) {
+            overtaken += 1;
+            assert!(overtaken <= bound);
+            let mut converts = next.convert(S);
+            assert!(poll(&mut converts).is_pending());
+            drop(holder);
+            let Poll::Ready(Ok(())) = poll(&mut converts) else {
+                panic!("nobody is ahead of it");
+            };
+            drop(converts);
+            next.downgrade(Ix).unwrap();
+            holder = next;
+        }
+        assert_eq!(overtaken, bound);
+        drop(holder);
+        assert!(poll(&mut waits).is_ready());
+        is_idle(&lock);
     }
 }
 
