@@ -198,8 +198,9 @@ impl<K, S> LockTable<K, S> {
     /// threads than processors want one resource for a moment at a time, each pays for a context
     /// switch. With a bypass the first waiter is woken and retries, and a running thread may be
     /// quicker. Each waiter is overtaken at most so many times for every grant ahead of it and for
-    /// its own; then it is handed the resource. One that was woken and does not look, such as a task
-    /// that is not polled, keeps those behind it waiting until then.
+    /// its own; conversions that are granted ahead of it do not count. Then it is handed the
+    /// resource. One that was woken and does not look, such as a task that is not polled, keeps
+    /// those behind it waiting until then.
     #[must_use]
     pub fn with_bypass(self, bypass: Bypass) -> Self {
         self.shared.wait_table.lock().bypass = bypass;

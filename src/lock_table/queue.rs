@@ -180,7 +180,7 @@ pub(super) struct Node<K> {
     pub(super) id: NodeId,
     pub(super) holders: Holders,
     pub(super) queue: Queue,
-    /// How many requests have overtaken others here since the front was last granted its own.
+    /// How many requests have overtaken others here since a front that is no conversion was granted.
     overtaken: u32,
 }
 
@@ -240,11 +240,15 @@ impl<K> Node<K> {
     /// owner and what the owner held before.
     pub(super) fn grant_next(&mut self) -> Option<(OwnerKey, Option<Mode>)> {
         let Request { owner, mode } = self.queue.next(|request| self.fits(request))?;
-        if self.overtaken > 0 && self.queue.position(owner) == self.queue.first_of(Mode::ALL) {
+        let first =
+            self.overtaken > 0 && self.queue.position(owner) == self.queue.first_of(Mode::ALL);
+        self.queue.remove(owner);
+        let before = self.holders.set(owner, Some(mode));
+        // A conversion restarts nothing: holders in turn could overtake, and convert ahead, for ever.
+        if first && before.is_none() {
             self.overtaken = 0;
         }
-        self.queue.remove(owner);
-        Some((owner, self.holders.set(owner, Some(mode))))
+        Some((owner, before))
     }
 
     /// Why a request waits for this other owner, and in which mode that one has or wants it.

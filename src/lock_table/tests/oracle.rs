@@ -22,7 +22,7 @@ pub(super) struct Oracle {
 pub(super) struct Node {
     pub(super) held: BTreeMap<Who, Mode>,
     pub(super) queue: Vec<(Who, Mode)>,
-    /// How many have overtaken since the first of the queue was last granted its request.
+    /// How many have overtaken since the first of the queue was last granted a new lock.
     overtaken: u32,
     notified: Option<Who>,
 }
@@ -315,7 +315,7 @@ impl Oracle {
                 staying.push((who, mode));
                 continue;
             }
-            if staying.is_empty() {
+            if staying.is_empty() && !node.held.contains_key(&who) {
                 node.overtaken = 0;
             }
             node.notified.take_if(|notified| *notified == who);

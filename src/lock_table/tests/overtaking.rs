@@ -206,6 +206,28 @@ fn only_a_grant_of_the_first_restarts_the_count() {
     first.granted();
 }
 
+/// Each holder overtakes the waiter, and converts ahead of it when the one before has left.
+#[test]
+fn conversions_that_wait_restart_no_count() {
+    let locks = lax(2);
+    let r = path([1]);
+    let [mut holder, mut b] = owners(&locks);
+    take(&mut holder, &r, Ix);
+    let waits = Polled::waits(b.lock(&r, S));
+    for _ in 0..2 {
+        let mut next = locks.owner(0);
+        take(&mut next, &r, Ix);
+        let converts = Polled::waits(next.lock(&r, S));
+        drop(holder);
+        converts.granted();
+        next.downgrade(&r, Ix).unwrap();
+        holder = next;
+    }
+    assert!(!free(&locks, &r, Ix));
+    drop(holder);
+    waits.granted();
+}
+
 /// Nothing is in its way, and yet it waits until the head of the queue has looked.
 #[test]
 fn one_behind_the_notified_has_no_blockers() {
