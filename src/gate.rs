@@ -75,7 +75,7 @@ pub use self::snapshot::{Counts, Snapshot};
 ///
 /// - nobody enters before every ticket of every lower tier that had joined is gone;
 /// - tickets of one tier are inside together, in any number;
-/// - a late ticket for a lower tier waits for those inside to leave, and for nothing else;
+/// - a late ticket for a lower tier waits for those inside to leave, and for tiers lower still;
 /// - tickets that keep joining a lower tier keep a higher one out for ever. No bound covers that.
 ///
 /// Tier numbers may be reused at once.

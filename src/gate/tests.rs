@@ -240,6 +240,18 @@ fn a_late_ticket_for_a_lower_tier_waits_for_one_drain() {
 }
 
 #[test]
+fn a_late_ticket_waits_for_later_ones_of_tiers_lower_still() {
+    let gate = TierGate::new();
+    let mut open = gate.join(3);
+    assert!(open.try_enter());
+    let [mut late, lower] = [2, 1].map(|tier| Entering::new(gate.join(tier)));
+    drop(open);
+    assert!(late.poll().is_pending());
+    drop(lower);
+    assert!(late.poll().is_ready());
+}
+
+#[test]
 fn the_lower_ticket_gone_the_open_tier_goes_on() {
     let gate = TierGate::new();
     let mut inside = gate.join(2);
