@@ -177,8 +177,9 @@ impl IntentLock {
     ///
     /// # Cost
     ///
-    /// Each of up to `stripes` threads (a power of two, up to 1,024) takes and releases IS and IX
-    /// in 128 bytes of its own, which it need not share: two read-modify-writes a pair. A claim for
+    /// The number of stripes is rounded up to a power of two, and is from 1 to 1,024. So many
+    /// threads each take and release IS and IX in 128 bytes of their own: two read-modify-writes a
+    /// pair. Two of more threads may share a stripe. A claim for
     /// S, U, SIX or X after that takes a short lock and reads every stripe. From then on all claims
     /// use the word, until a number of IS and IX have been released there with no other mode in
     /// between. A guard that converts leaves its stripe for good.

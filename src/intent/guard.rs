@@ -62,8 +62,8 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
     /// It then holds the [join](Mode::join) of `mode` and what it held, which it keeps meanwhile.
     /// If it covers `mode` already, the wait ends at once.
     ///
-    /// A conversion is queued ahead of the first waiter for what the guard holds, or at the end if
-    /// there is none.
+    /// A conversion is queued ahead of the first waiter that what the guard holds keeps out, or at
+    /// the end if there is none.
     ///
     /// # Cancel safety
     ///
@@ -97,8 +97,8 @@ impl<L: Deref<Target = IntentLock>> Guard<L> {
         Wait::new(Convert { guard: self, asked })
     }
 
-    /// [`convert`](Self::convert), if that is possible now.
-    /// It overtakes waiters by the same rule as every caller.
+    /// [`convert`](Self::convert), if that is possible now. It goes ahead of the same waiters, also
+    /// at the bound on overtaking; others it overtakes by the same rule as every caller.
     ///
     /// # Errors
     ///

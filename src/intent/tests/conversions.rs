@@ -172,6 +172,21 @@ fn conversions_that_wait_restart_no_count() {
     }
 }
 
+/// Nobody who waits for the guard is in its way.
+#[test]
+fn a_conversion_at_once_goes_ahead_at_the_bound() {
+    for lock in forms() {
+        let lock = lock.with_bypass(Bypass::AtMost(0));
+        let mut guard = lock.lock(Is).wait();
+        let mut waits = lock.lock(X);
+        assert!(poll(&mut waits).is_pending());
+        assert!(lock.try_lock(Ix).is_err());
+        guard.try_convert(Ix).unwrap();
+        drop(guard);
+        assert!(poll(&mut waits).is_ready());
+    }
+}
+
 /// A conversion that was handed its mode is dropped instead of polled.
 #[test]
 fn a_conversion_given_up_after_the_grant() {
