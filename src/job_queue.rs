@@ -52,7 +52,8 @@
 //! - A claim of `n` gives min(n, jobs that may run) jobs: never fewer, and it
 //!   never waits for another agent's claim.
 //! - No more jobs of a group, of a tenant or of the queue are claimed at once than its limit
-//!   allows. A job takes a unit of each of these limits, or of none.
+//!   allows; after a limit is lowered, none is claimed until enough claims have ended. A job takes a
+//!   unit of each of these limits, or of none.
 //! - Within a tenant, jobs are claimed in exact order of their keys, and jobs with equal keys in
 //!   the order in which they were pushed. Jobs that may not run are skipped. There is no bypass:
 //!   endless smaller keys starve larger ones.

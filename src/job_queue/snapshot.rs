@@ -99,8 +99,9 @@ pub struct Counts {
     pub removed: u64,
     /// Claims so far that gave their job back, for any reason: a job counts each time.
     pub returned: u64,
-    /// Claims so far that were dropped, neither completed nor given back explicitly. Drops in a
-    /// panic are not counted. Most often a `complete` was forgotten.
+    /// Claims so far that were dropped, neither completed nor given back explicitly. Not counted
+    /// are drops in a panic, and of claims whose lease had run out. Most often a `complete` was
+    /// forgotten.
     pub dropped: u64,
     /// Claims that wait for any job, or for a job of one tenant or group.
     pub claims: WaitCounts,

@@ -20,7 +20,8 @@ pub struct Taken<K, J> {
     pub key: K,
     /// The job.
     pub job: J,
-    /// How often it was claimed and came back.
+    /// How often it was tried: claims that came back, without snoozes, since the last requeue. What
+    /// [`Place::tried`] said counts.
     pub attempts: u32,
 }
 

@@ -75,7 +75,7 @@ pub struct JobStatus {
     pub group: Option<Name>,
     /// Its unique name; a dead job shows its name too, but no longer holds it.
     pub unique: Option<Name>,
-    /// How often it was claimed and came back; snoozes do not count.
+    /// How often it was tried. As [`Taken::attempts`](crate::job_queue::Taken::attempts).
     pub attempts: u32,
     /// Its state.
     pub state: JobState,

@@ -81,6 +81,12 @@ fn a_snooze_counts_no_attempt() {
         queue.advance(at(n));
     }
     assert_eq!(queue.remove(id).unwrap().attempts, 0);
+    let id = queue.push(1, "tried", Place::new().tried(7)).unwrap();
+    assert_eq!(queue.status(id).unwrap().attempts, 7);
+    first(&queue).fail().unwrap();
+    assert_eq!(queue.status(id).unwrap().attempts, 8);
+    queue.requeue(id).unwrap();
+    assert_eq!(queue.remove(id).unwrap().attempts, 0);
 }
 
 #[test]
