@@ -43,8 +43,9 @@ pub use crate::due::Timed;
 ///
 /// When the ticker is dropped, dates stay as they are, but nothing becomes due until another ticker
 /// begins or the time is told by a call of [`advance`](Timed::advance). A [`Scheduler`] on a pool
-/// then accepts no more tasks with a delay. Those it has also start at a later submission or end of
-/// a task, and it cancels them when it is shut down or dropped: see [`Place::after`].
+/// then accepts no more tasks with a delay. Tasks whose delay is over also start when a task is
+/// submitted or ends. The others are cancelled when it is shut down or dropped: see
+/// [`Place::after`].
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
