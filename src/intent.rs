@@ -98,7 +98,9 @@ pub(crate) enum Place {
 ///   running thread may take a mode ahead of the waiters, but with [`Bypass::AtMost`]`(b)` at most
 ///   `b` times in a row; then the lock is kept for, and handed over to, the front of the queue. So
 ///   a waiter is overtaken at most `b` times for each grant ahead of it in the queue, and its own;
-///   conversions that are granted ahead of it do not count.
+///   conversions that are granted ahead of it do not count. What goes ahead of a waiting
+///   conversion goes ahead of those behind that, too, uncounted: while conversions ahead of it give
+///   up again and again, a waiter can wait for ever, with any bound.
 ///   [`try_lock`](Self::try_lock) obeys the same rule. A claim that conflicts with no waiter is
 ///   always allowed, but may count as an overtaking. A bound of 0 is strict first come, first
 ///   served; with [`Bypass::Unbounded`] waiters can starve. Waiting time is not bounded: it depends

@@ -96,8 +96,9 @@
 //! # Cost
 //!
 //! Each operation takes one mutex. With a [capacity](Builder::capacity), each push and each job
-//! that leaves adds a read-modify-write of a word. Every operation but snapshots, lists and
-//! shutdown is O(log n) per job; of the blocked jobs, only those of the same group count. While
+//! that leaves adds a read-modify-write of a word. Every operation is O(log n) per job, and of the
+//! blocked jobs only those of the same group count; the exceptions say what they cost: snapshots,
+//! lists, [`why`](JobQueue::why), [`drain`](JobQueue::drain) and shutdown. While
 //! claims of parts wait, a change may also check the queues of [other parts](Part::claim). The next
 //! claim puts all jobs in order that have become due. When the last job of a tenant or group is
 //! gone nothing of it is left, unless a handle keeps it or something was set for it.

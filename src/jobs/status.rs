@@ -14,8 +14,8 @@ use super::{Jobs, Name};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Why {
-    /// Nothing: it is claimed in its tenant's turn, as soon as those before it in the tenant's
-    /// order are.
+    /// Nothing now: it is claimed in its tenant's turn, after those before it in the tenant's order,
+    /// if these leave room in the limits of the tenant and the queue.
     Ready,
     /// It is not due before this time.
     Due(Duration),

@@ -36,8 +36,11 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Requests wait in a queue per resource, strictly first come, first served: a request waits if
     /// it conflicts with what others hold or with a request ahead. Only an owner that already holds
     /// the resource goes ahead, just before the first request that waits for what it holds. So a
-    /// request waits for holders and those ahead; later ones do not overtake it without end, nor at
-    /// all unless the table has a [bypass](super::LockTable::with_bypass).
+    /// request waits for holders and those ahead; others do not overtake it without end, nor at all
+    /// unless the table has a [bypass](super::LockTable::with_bypass). One exception: a holder that
+    /// goes ahead of the waiting request of another holder also goes ahead of all behind that. If
+    /// such holders give up their requests and release again and again, those behind can wait for
+    /// ever.
     ///
     /// A request takes its position when it joins the queue: at the first poll. A thread that
     /// blocks without a deadline first spins for about two microseconds, as long as nobody waits
