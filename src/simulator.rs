@@ -254,12 +254,12 @@ impl Simulation {
         let caller = self.key(caller);
         let mut synced = self.core.synchronize(caller);
         loop {
-            match synced {
-                Poll::Ready(gives) => return gives,
-                Poll::Pending => self.dispatch(),
+            if let Poll::Ready(gives) = synced {
+                return gives;
             }
+            let some_ended = self.dispatch_once();
             synced = self.core.caller_mut(caller).synced();
-            if synced.is_ready() {
+            if some_ended || synced.is_ready() {
                 continue;
             }
             let Some(next) = self.next_event().filter(|_| waits) else {
@@ -346,17 +346,18 @@ impl Simulation {
         job.progress.lock().pause = wakes.map(|future| self.pauses.set(at, future));
     }
 
-    /// Idle workers take eligible tasks; a task that takes no time ends at once.
+    /// Idle workers take eligible tasks; those that take no time end at once.
     fn dispatch(&mut self) {
-        loop {
-            while let Some(Action::Start(n) | Action::Wake(n)) = self.core.next_action() {
-                self.take(n);
-            }
-            if self.next_end() != Some(self.now) {
-                return;
-            }
-            self.move_to(self.now);
+        while self.dispatch_once() {}
+    }
+
+    /// The same, but a worker whose task has ended at once takes no other. Returns whether one has.
+    fn dispatch_once(&mut self) -> bool {
+        while let Some(Action::Start(n) | Action::Wake(n)) = self.core.next_action() {
+            self.take(n);
         }
+        let some_end = self.next_end() == Some(self.now);
+        some_end.then(|| self.move_to(self.now)).is_some()
     }
 
     fn take(&mut self, worker: u32) {

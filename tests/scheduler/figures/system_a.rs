@@ -148,6 +148,20 @@ fn a4_a_synchronize_that_cannot_end_leaves_its_epoch_to_the_next() {
     assert_eq!((all.tasks, all.ok, all.cancelled), (3, 2, 1));
 }
 
+/// Even if the last task takes no time: the policy submits what comes next before a worker chooses.
+#[test]
+fn a4_a_synchronize_is_over_before_more_is_dispatched() {
+    for takes in [0, 1] {
+        let (mut sim, caller) = one_caller(1);
+        let other = sim.caller("other", CallerOptions::default()).unwrap();
+        sim.submit(caller, Work::takes(secs(takes))).unwrap();
+        sim.submit(other, Work::takes(secs(5))).unwrap();
+        assert!(sim.synchronize(caller).unwrap().all_ok());
+        let counts = sim.counts();
+        assert_eq!((counts.waiting, counts.running), (1, 0));
+    }
+}
+
 #[test]
 fn a4_callers_synchronize_apart() {
     let (mut sim, mine) = one_caller(2);
