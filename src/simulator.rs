@@ -215,7 +215,9 @@ impl Simulation {
         if then <= self.now {
             return false;
         }
-        self.dispatch();
+        if self.dispatch() {
+            return true;
+        }
         let next = self.next_event().map_or(then, |next| next.min(then));
         self.move_to(next);
         next < then
@@ -232,7 +234,9 @@ impl Simulation {
     /// before it ends; but not always with tiers, or a limit or cap of 1, since until then the task
     /// holds its place.
     pub fn step(&mut self) -> bool {
-        self.dispatch();
+        if self.dispatch() {
+            return true;
+        }
         let next = self.next_event();
         next.into_iter().for_each(|next| self.move_to(next));
         next.is_some()
@@ -257,7 +261,7 @@ impl Simulation {
             if let Poll::Ready(gives) = synced {
                 return gives;
             }
-            let some_ended = self.dispatch_once();
+            let some_ended = self.dispatch();
             synced = self.core.caller_mut(caller).synced();
             if some_ended || synced.is_ready() {
                 continue;
@@ -346,13 +350,9 @@ impl Simulation {
         job.progress.lock().pause = wakes.map(|future| self.pauses.set(at, future));
     }
 
-    /// Idle workers take eligible tasks; those that take no time end at once.
-    fn dispatch(&mut self) {
-        while self.dispatch_once() {}
-    }
-
-    /// The same, but a worker whose task has ended at once takes no other. Returns whether one has.
-    fn dispatch_once(&mut self) -> bool {
+    /// Idle workers take one eligible task each; those that take no time end at once. Returns
+    /// whether some have ended.
+    fn dispatch(&mut self) -> bool {
         while let Some(Action::Start(n) | Action::Wake(n)) = self.core.next_action() {
             self.take(n);
         }

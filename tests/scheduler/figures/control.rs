@@ -30,6 +30,39 @@ fn a_task_with_a_delay_arrives_when_it_is_over() {
     assert_eq!(span(&sim, 4), (secs(14), secs(15)));
 }
 
+/// Into the tier of its group's last task, if anything of the group is unfinished then.
+#[test]
+fn a_task_that_is_due_goes_into_no_lower_tier_of_its_group() {
+    for (takes, tier) in [(1, 1), (9, 4)] {
+        let (mut sim, caller) = one_caller(1);
+        let group = sim.group(caller, Limit::SERIAL, 100).unwrap();
+        let later = Work::takes(secs(1)).after(secs(5)).tier(1);
+        sim.submit(caller, later.group(group)).unwrap();
+        sim.submit(caller, Work::takes(secs(takes)).tier(4).group(group))
+            .unwrap();
+        sim.run();
+        assert_eq!(by_id(&sim)[0].task.tier, tier);
+    }
+}
+
+/// So what the task lets start is submitted before a worker chooses.
+#[test]
+fn a_task_that_takes_no_time_ends_a_step() {
+    let (mut sim, caller) = one_caller(1);
+    for takes in [0, 5] {
+        sim.submit(caller, Work::takes(secs(takes))).unwrap();
+    }
+    let seen = |sim: &Simulation| (sim.records().len(), sim.counts().running, sim.now());
+    assert!(sim.step());
+    assert_eq!(seen(&sim), (1, 0, secs(0)));
+    sim.submit(caller, Work::takes(secs(0)).bump(1)).unwrap();
+    assert!(sim.step_to(secs(9)));
+    assert_eq!(seen(&sim), (2, 0, secs(0)));
+    assert!(sim.step() && !sim.step());
+    let ended = sim.records().iter().map(|row| row.task.id.get());
+    assert!(ended.eq([1, 3, 2]));
+}
+
 #[test]
 fn a_lower_tier_that_is_due_goes_first() {
     let (mut sim, caller) = one_caller(1);
