@@ -83,6 +83,20 @@ fn a_group_keeps_its_age_in_a_back_off() {
     assert_eq!(queue_support::serve(&queue), ["old", "young"]);
 }
 
+#[test]
+fn a_delivery_that_ends_in_a_back_off_makes_its_group_the_youngest() {
+    let (queue, lane) = failing();
+    let old = lane.group(2, 100).unwrap().conversation().unwrap();
+    let young = lane.conversation().unwrap();
+    old.send_all(["done", "old"]).unwrap();
+    let done = take(&queue).unwrap();
+    take(&queue).unwrap().give_back();
+    young.send("young").unwrap();
+    assert_eq!(done.complete(), "done");
+    queue.advance(SECOND);
+    assert_eq!(queue_support::serve(&queue), ["young", "old"]);
+}
+
 /// Borrowed and detached; the last attempt is the last all the same.
 #[test]
 fn a_delivery_names_its_own_pause() {
