@@ -42,8 +42,9 @@ pub struct Counts {
     pub receives: WaitCounts,
     /// Receives that wait for a group by name.
     pub named: WaitCounts,
-    /// Sends that wait for room. A send that was granted room keeps its own room from the
-    /// others, and no more.
+    /// Sends that wait for room in the queue; those that wait for room in a group or lane are
+    /// counted in [its status](GroupStatus::sends). A send that was granted room keeps its own room
+    /// from the others, and no more.
     pub sends: WaitCounts,
     /// How many permits these sends ask for: one for each message.
     pub asked: u64,

@@ -79,6 +79,30 @@ fn what_was_sent_is_known_when_its_group_is_gone() {
     }
 }
 
+/// A send waits in one line at a time.
+#[test]
+fn sends_are_counted_where_they_wait_for_room() {
+    let queue = Queue::<u32>::builder().capacity(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let one = lane.conversation().unwrap();
+    one.set_capacity(1).unwrap();
+    one.send(1).unwrap();
+    let mut sending = one.send_wait(2);
+    let waiting = || {
+        let seen = queue.snapshot();
+        let group = seen.lanes[0].groups[0].sends.waiting;
+        (group, seen.counts.sends.waiting, seen.counts.asked)
+    };
+    assert!(poll(&mut sending, Waker::noop()).is_pending());
+    assert_eq!(waiting(), (1, 0, 0));
+    // Its message in flight leaves the group, and is still in the queue.
+    let delivery = take(&queue).unwrap();
+    assert!(poll(&mut sending, Waker::noop()).is_pending());
+    assert_eq!(waiting(), (0, 1, 1));
+    delivery.complete();
+    assert!(poll(&mut sending, Waker::noop()).is_ready());
+}
+
 #[test]
 fn sleepers_are_counted_where_they_sleep() {
     let queue = Queue::<u32>::builder().capacity(1).build().unwrap();
