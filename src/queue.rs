@@ -77,8 +77,9 @@
 //! # Guarantees
 //!
 //! - A group is in line if and only if it has work, no live turn, a free unit of its limit and
-//!   of its lane's cap, and its tier is open. A blocked group costs nothing and wakes nobody;
-//!   [`Queue::snapshot`] says why it is blocked.
+//!   of its lane's cap, its tier is open, and nothing keeps it back: a failure, a
+//!   [look](Peek), or a [receive by name](Queue::receive_from) that waits for it. A blocked group
+//!   costs nothing and wakes nobody; [`Queue::snapshot`] says why it is blocked.
 //! - Messages of one conversation are delivered in the order in which they were sent, and
 //!   completed exactly once. A group has at most one turn at a time. Turns and detached
 //!   deliveries never exceed the group's limit or the lane's cap. A limit or cap of 0 is a
@@ -96,8 +97,9 @@
 //!   `docs/fairness.md`. Waiting in *time* is bounded only where caps leave a reader free.
 //! - A queue holds no more messages than its [capacity](Builder::capacity), except ends, errors and
 //!   timers of dialogs, which need no room. In a group or lane with a
-//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that. Waiting
-//!   sends get room in the order in which they began to wait.
+//!   [capacity](Conversation::set_capacity) of its own no more messages wait than that, except
+//!   these and what was given back. Waiting sends get room in the order in which they began to
+//!   wait.
 //! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
 //!   never polled keeps at most one turn from the others.
 //!

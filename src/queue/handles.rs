@@ -106,14 +106,15 @@ impl<T> Group<T> {
     }
 
     /// Bumps the group: its next turn, whenever that is, goes ahead of all groups of its lane
-    /// that are not bumped or are bumped to a lower level. Among equals, the group goes first
-    /// that was bumped and ready first. A bump to another level replaces the old one; a bump to
-    /// the same level changes nothing.
+    /// that are not bumped or are bumped to a lower level, as far as the
+    /// [bypass](super::Builder::bypass) allows. Of two that are bumped to one level, the group goes
+    /// first that was first both bumped and ready. A bump to another level replaces the old one; a
+    /// bump to the same level changes nothing.
     pub fn bump(&self, level: u8) {
         self.pin.queue().bump(&self.pin, level);
     }
 
-    /// Changes the group's level when it is not bumped.
+    /// Changes the group's standing level. A bump stays as it is.
     pub fn set_level(&self, level: u8) {
         let queue = self.pin.queue();
         queue.with_group(&self.pin, |_, mailbox| {

@@ -59,7 +59,7 @@ pub enum SendReason {
 /// only `Closed` or `Stale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoTurn {
-    /// Nothing waits; or, if any group was asked for, limits block all that waits.
+    /// Nothing waits; or, if any group was asked for, all that waits is blocked.
     Empty,
     /// A turn of the group is live, or its first message is being peeked at.
     Held,
@@ -144,7 +144,7 @@ pub enum Why {
     Idle,
     /// A turn of the group is live, or its first message is being peeked at.
     Held,
-    /// A message of the group failed too often: the group waits to be resumed.
+    /// A message of the group failed too often, or for good: the group waits to be resumed.
     Poisoned,
     /// A message of the group failed: the group waits for its next attempt.
     BackingOff,

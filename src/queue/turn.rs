@@ -114,10 +114,11 @@ impl<'q, T> Turn<'q, T> {
     /// The group's next message, to be [completed](Delivery::complete): if the delivery is
     /// dropped, the message is *not* done and is delivered again.
     ///
-    /// `None` if the quantum is used up, if nothing waits, or if no unit is free: the group or
-    /// its lane was paused, a delivery was detached and the limit is reached, or another tier
-    /// is open. This is not final: a later call may give a message. The first message is taken
-    /// out when the turn is received, so it comes even if there was a pause since.
+    /// `None` if the quantum is used up, if nothing waits, if the group backs off or is poisoned,
+    /// if another tier is open, or if no unit is free: the group or its lane was paused, or a
+    /// delivery was detached and the limit is reached. This is not final: a later call may give a
+    /// message. The first message is taken out when the turn is received, so it comes even if there
+    /// was a pause since.
     ///
     /// [`Counts::dropped`](super::Counts::dropped) counts forgotten calls of `complete`, and
     /// [`Builder::on_dropped`](super::Builder::on_dropped) reports them.
@@ -137,7 +138,8 @@ impl<'q, T> Turn<'q, T> {
 
     /// Up to `n` messages, lent as one batch, to be completed all or up to some number; the
     /// rest is delivered again. `None` where [`next`](Self::next) gives `None`, and for an `n` of
-    /// 0. Each message counts in the quantum.
+    /// 0. Each message counts in the quantum, but the whole batch holds one unit of the group's
+    /// limit and of the lane's cap, that of the turn.
     ///
     /// A batch ends before a message that has failed, and before a gap where messages were taken
     /// out. In a lane that has used a tier other than 0 each batch is one message.
