@@ -189,8 +189,8 @@ impl<K, T, S> Keyed<K, T, S> {
     }
 
     /// How many keys have messages that wait or are in flight, or a turn that lives. Forgets the
-    /// other groups, except those whose limit, level or capacity was changed. While others send and
-    /// receive, the number may be one that was true at no moment.
+    /// other groups, except those that [stay](Self::group). While others send and receive, the
+    /// number may be one that was true at no moment.
     ///
     /// Cost: O(keys).
     #[must_use]

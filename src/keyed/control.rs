@@ -44,9 +44,11 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     }
 
     /// A handle of a key's group: to pause it, to bump it, to change its limit, its level or its
-    /// capacity. Makes the group if the key has none. A change is remembered until it is set back
-    /// to the value common to all keys. A group that differs stays: it is not forgotten when the
-    /// [idle](Self::keep_idle) ones are. So does a group with a living handle.
+    /// capacity. Makes the group if the key has none. A change of the limit, the level or the
+    /// capacity is remembered until it is set back to the value common to all keys: a group that
+    /// differs stays, which means that it is not forgotten when the [idle](Self::keep_idle) ones
+    /// are. So does a group with a living handle. A bump does not keep an idle group: to bump a key
+    /// for its next message, keep the handle until you have sent that.
     ///
     /// ```
     /// # use conversant::keyed::Keyed;

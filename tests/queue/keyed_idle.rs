@@ -80,6 +80,24 @@ fn idle_keys_are_kept_up_to_a_number() {
     }
 }
 
+/// A group with a handle stays, and so does its bump; a bump alone keeps no group.
+#[test]
+fn a_handle_keeps_the_bump_of_an_idle_key() {
+    for keeps in [true, false] {
+        let queue = Queue::new();
+        let orders = keyed(&queue);
+        let handle = orders.group(2).unwrap();
+        handle.bump(255);
+        let _kept = keeps.then_some(handle);
+        assert!(orders.is_empty(), "this forgets what is idle");
+        assert_eq!(queue.counts().groups, usize::from(keeps));
+        for key in [1, 2] {
+            orders.send(key, key).unwrap();
+        }
+        assert_eq!(serve(&queue), if keeps { [2, 1] } else { [1, 2] });
+    }
+}
+
 /// Groups that differ stay, and count as busy ones do: twice their number may be kept.
 #[test]
 fn groups_that_differ_stay_and_count() {
