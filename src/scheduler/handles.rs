@@ -80,8 +80,8 @@ impl<'a> Place<'a> {
 
     /// Starts no sooner than this long after its submission. Until then the task blocks nothing:
     /// it has no place in its group and opens no tier. Then it arrives like a task that is
-    /// submitted at that moment; if its group's last task is in a higher tier by then, it goes
-    /// into that tier.
+    /// submitted at that moment; if the last task of its group came in a higher tier, and the group
+    /// has unfinished tasks by then, it goes into that tier.
     ///
     /// [`synchronize`](Caller::synchronize) covers the task from its submission on, and a
     /// release or shutdown that drains waits for it. It can be cancelled at any time.
@@ -200,8 +200,9 @@ impl Caller {
     /// Takes no more tasks, and waits until those that the caller has have ended. With
     /// [`How::Cancel`] it cancels the tasks that have not started. Gives the summary of all tasks
     /// that no synchronize has covered. A second release, also while the first waits, gives the
-    /// same; with `Cancel` it cancels what a drain waits for. Tasks that a limit or cap of 0 pauses
-    /// are waited for until they go on or are cancelled.
+    /// same, unless a synchronize ends or is dropped in between; with `Cancel` it cancels what a
+    /// drain waits for. Tasks that a limit or cap of 0 pauses are waited for until they go on or
+    /// are cancelled.
     ///
     /// Cancel safe: a dropped wait only stops waiting. The release begins with its first poll, and
     /// goes on.
@@ -214,9 +215,10 @@ impl Caller {
         Wait::new(Drained::new(&self.0.shared, of, how, identity))
     }
 
-    /// Cancels the caller's tasks that have not started, and its futures that await; a future that
-    /// is being polled is cancelled at its next await. Tasks that are submitted later run. The
-    /// handles of cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
+    /// Cancels the caller's tasks that have not started, and its futures that await. A future that
+    /// is being polled is cancelled at its next await, and a function that runs may ask whether it
+    /// [is cancelled](super::is_cancelled). Tasks that are submitted later run. The handles of
+    /// cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
     /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock once.

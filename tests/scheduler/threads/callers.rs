@@ -164,6 +164,24 @@ fn releasing_twice_is_harmless_and_closes_the_caller() {
     });
 }
 
+/// What a synchronize has begun to cover, a release leaves to it, until it is dropped.
+#[test]
+fn a_release_tells_of_what_no_synchronize_covers() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let held = Held::start(&caller);
+        let covers = begun(&caller);
+        let own = gives(&caller, 1);
+        held.go();
+        assert_eq!(caller.release(How::Drain).wait().unwrap().ok, 1);
+        assert_eq!(caller.release(How::Cancel).wait().unwrap().ok, 1);
+        drop(covers);
+        assert_eq!(caller.release(How::Drain).wait().unwrap().ok, 2);
+        drop(own);
+        end(&scheduler);
+    });
+}
+
 #[test]
 fn release_with_tasks_outstanding_drains_by_default() {
     finishes(|| {
