@@ -83,6 +83,29 @@ fn a_group_keeps_its_age_in_a_back_off() {
     assert_eq!(queue_support::serve(&queue), ["old", "young"]);
 }
 
+/// What is in flight counts; what waits counts again when the group goes on.
+#[test]
+fn a_tier_ends_without_what_waits_in_a_poisoned_group() {
+    let queue = Queue::builder().attempts(1).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let bad = lane.group(2, 100).unwrap().conversation().unwrap();
+    let next = lane.conversation().unwrap();
+    for message in ["slow", "bad", "behind"] {
+        bad.send_in(1, message).unwrap();
+    }
+    next.send_in(2, "next").unwrap();
+    let slow = take(&queue).unwrap();
+    take(&queue).unwrap().give_back();
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
+    slow.complete();
+    let next = take(&queue).unwrap();
+    assert_eq!(*next, "next");
+    assert_eq!(queue.take_failed(bad.group_id()), Ok(Some("bad")));
+    assert_eq!(queue.try_receive().err(), Some(NoTurn::Empty));
+    next.complete();
+    assert_eq!(queue_support::serve(&queue), ["behind"]);
+}
+
 #[test]
 fn a_delivery_that_ends_in_a_back_off_makes_its_group_the_youngest() {
     let (queue, lane) = failing();
