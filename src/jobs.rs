@@ -99,6 +99,8 @@ pub struct Jobs<K, J> {
     dead: BTreeMap<u64, Key>,
     /// The last death that a wait has returned.
     reported: u64,
+    /// How many of the dead jobs no wait has returned yet.
+    unreported: usize,
     limit: Limit,
     group_limit: Limit,
     retry: Retry,
@@ -127,6 +129,7 @@ impl<K, J> Jobs<K, J> {
             updated: 0,
             dead: BTreeMap::new(),
             reported: 0,
+            unreported: 0,
             limit: Limit::Unlimited,
             group_limit,
             retry,
@@ -182,12 +185,14 @@ impl<K, J> Jobs<K, J> {
             }
             if states.0 == State::Dead {
                 self.dead.remove(&rare.number);
+                self.unreported -= usize::from(rare.number > self.reported);
             }
         }
         if state == State::Dead {
             self.last += 1;
             job.rare.get_or_insert_default().number = self.last;
             self.dead.insert(self.last, key);
+            self.unreported += 1;
         }
         let mut home = Home::of(job.group, &mut self.groups, &mut self.tenants);
         if was_in && state != State::Ready {

@@ -269,10 +269,9 @@ impl<K, J> State<K, J> {
     /// Notifies the waits for dead jobs that are due; false if the batch is full and more are due.
     #[cold]
     fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
-        let all = self.watchers.len();
         let due = match self.finished() {
-            true => all,
-            false => self.jobs.unreported().take(all).count(),
+            true => usize::MAX,
+            false => self.jobs.unreported(),
         };
         self.watchers.notify_up_to(due, wakes)
     }

@@ -101,16 +101,16 @@ impl<K, J> Jobs<K, J> {
             .collect()
     }
 
-    /// The dead jobs that no wait has returned yet.
-    pub fn unreported(&self) -> impl Iterator<Item = Key> {
-        let later = self.dead.range(self.reported + 1..);
-        later.map(|(_, &job)| job)
+    /// How many dead jobs no wait has returned yet.
+    pub fn unreported(&self) -> usize {
+        self.unreported
     }
 
     /// Takes the first of [them](Self::unreported), for a wait to return.
     pub fn report_dead(&mut self) -> Option<Key> {
         let (&death, &job) = self.dead.range(self.reported + 1..).next()?;
         self.reported = death;
+        self.unreported -= 1;
         Some(job)
     }
 

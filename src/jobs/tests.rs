@@ -54,6 +54,8 @@ impl<K: Ord, J> Jobs<K, J> {
         }
         let counts = (self.waiting(), self.later, self.running, self.dead.len());
         assert_eq!(counts, (waiting, later, running, dead));
+        let unreported = self.dead.range(self.reported + 1..);
+        assert_eq!(self.unreported, unreported.count());
         assert_eq!(self.names.len(), self.tenants.len());
         let mut open = 0;
         for (key, tenant) in self.tenants.iter() {

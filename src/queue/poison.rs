@@ -124,10 +124,9 @@ impl<T> State<T> {
     /// Notifies waiters by the invariant; false if the batch is full and more are due.
     #[cold]
     pub(super) fn notify_watchers(&mut self, wakes: &mut WakeBatch) -> bool {
-        let all = self.watchers.len();
         let due = match self.no_more() {
-            Some(_) => all,
-            None => self.suspended.unreported().take(all).count(),
+            Some(_) => usize::MAX,
+            None => self.suspended.unreported,
         };
         self.watchers.notify_up_to(due, wakes)
     }

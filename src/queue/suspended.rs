@@ -27,6 +27,8 @@ pub(super) struct Suspended {
     times: u64,
     /// The time up to which waits have reported poisoned groups.
     reported: u64,
+    /// How many of the poisoned groups no wait has reported.
+    pub(super) unreported: usize,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,7 @@ impl Suspended {
             let poisoned = Suspension::Poisoned(failed, self.times);
             self.groups.insert(group, poisoned);
             self.poisoned.insert(self.times, group);
+            self.unreported += 1;
             return POISONED;
         }
         let pause = match how {
@@ -95,16 +98,11 @@ impl Suspended {
         }
     }
 
-    /// The poisoned groups that no wait has reported, with their times.
-    pub(super) fn unreported(&self) -> impl Iterator<Item = (u64, GroupKey)> {
-        let later = self.poisoned.range(self.reported + 1..);
-        later.map(|(&time, &group)| (time, group))
-    }
-
-    /// The first [unreported](Self::unreported) group, for a wait to report.
+    /// The first poisoned group that no wait has reported, for a wait to report.
     pub(super) fn report(&mut self) -> Option<GroupKey> {
-        let (time, group) = self.unreported().next()?;
+        let (&time, &group) = self.poisoned.range(self.reported + 1..).next()?;
         self.reported = time;
+        self.unreported -= 1;
         Some(group)
     }
 
@@ -113,7 +111,10 @@ impl Suspended {
         match self.groups.remove(&group) {
             None => return false,
             Some(Suspension::BackingOff(timer)) => _ = self.timers.cancel(timer),
-            Some(Suspension::Poisoned(_, time)) => _ = self.poisoned.remove(&time),
+            Some(Suspension::Poisoned(_, time)) => {
+                self.poisoned.remove(&time);
+                self.unreported -= usize::from(time > self.reported);
+            }
         }
         if self.groups.is_empty() {
             self.groups = BTreeMap::new();

@@ -15,6 +15,7 @@ pub(super) const PATHS: &[Path] = &[
     ("job-claim-64", |n| jobs(n, 64)),
     ("job-claim-64-all-at-once", jobs_at_once),
     ("job-beside-1000-waits", jobs_beside_waits),
+    ("job-beside-1000-deaths", jobs_beside_deaths),
 ];
 
 /// Jobs of groups of limit 1. When a job is claimed, another of its group is pushed behind all
@@ -92,6 +93,28 @@ fn jobs_beside_waits(rounds: usize) -> usize {
     for key in 0..(rounds * GROUPS) as u64 {
         own.push(key, [key]).expect("open");
         let claim = own.try_claim(1).pop().expect("it is due");
+        black_box(claim.complete().expect("it has no lease"));
+    }
+    drop(waits);
+    GROUPS
+}
+
+/// Jobs, while a thousand dead ones have been told to a thousand waits that have not looked.
+fn jobs_beside_deaths(rounds: usize) -> usize {
+    let queue = JobQueue::<u64, [u64; 2]>::new();
+    let mut waits: Vec<_> = (0..1_000).map(|_| queue.next_dead()).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    for wait in &mut waits {
+        assert!(Pin::new(wait).poll(&mut cx).is_pending());
+    }
+    for _ in &waits {
+        queue.push(0, [0; 2], Place::new()).expect("open");
+        let claim = queue.try_claim_one().expect("it is due");
+        claim.fail_for_good().expect("it has no lease");
+    }
+    for key in 0..(rounds * GROUPS) as u64 {
+        queue.push(key, [key; 2], Place::new()).expect("open");
+        let claim = queue.try_claim_one().expect("it is due");
         black_box(claim.complete().expect("it has no lease"));
     }
     drop(waits);
