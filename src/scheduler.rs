@@ -304,7 +304,7 @@ impl Scheduler {
     /// more workers, such as a runtime that has ended, ends no drain: end the scheduler before it.
     ///
     /// Cancel safe: a dropped wait only stops waiting. The shutdown begins with its first poll,
-    /// and goes on.
+    /// and goes on. That poll takes a step for each caller, under the scheduler's lock.
     ///
     /// # Errors
     ///

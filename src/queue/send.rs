@@ -43,7 +43,8 @@ impl<T> Conversation<T> {
     /// the one that it has, or ends.
     ///
     /// The first send in a tier other than 0 costs O(groups of the queue); from
-    /// then on each step of that lane takes the policy lock.
+    /// then on each step of that lane takes the policy lock. With t tiers outstanding in the lane,
+    /// one that comes or goes between others moves up to t / 2 entries of 16 bytes.
     ///
     /// # Errors
     ///

@@ -143,6 +143,9 @@ impl<'q, T> Turn<'q, T> {
     ///
     /// A batch ends before a message that has failed, and before a gap where messages were taken
     /// out. In a lane that has used a tier other than 0 each batch is one message.
+    ///
+    /// Cost: a step for each message, under the group's lock. Those that come back take O(log n)
+    /// each, under the queue's lock: ask for no more than you expect to complete.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;
