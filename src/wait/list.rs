@@ -22,7 +22,7 @@
 //!    counts those that have a waker.
 //! 3. No place before `notified` has a waker; the place at `notified`, if there is one, has one.
 //! 4. The first place is not empty; at most half of the places, and a few more, are. A queue that
-//!    becomes empty frees a large block.
+//!    becomes empty frees a large block, and one that becomes short most of it.
 //! 5. No waker is cloned, woken or dropped in this module: wakers come in as values, and leave into
 //!    a batch or as return values.
 //!
@@ -98,6 +98,8 @@ impl WaitCounts {
 
 /// How many places an empty queue keeps at most, and how many may be empty.
 const FEW: usize = 8;
+/// A queue that becomes shorter keeps twice as many places at least.
+const MANY: usize = 32;
 
 #[derive(Debug)]
 struct Waiter<D> {
@@ -258,8 +260,11 @@ impl<D> Waiters<D> {
             self.notified = 0;
         }
         self.skip_notified();
+        let room = MANY.max(2 * self.waiters.len());
         if self.len == 0 && self.waiters.capacity() > FEW {
             self.waiters = VecDeque::new();
+        } else if self.waiters.capacity() > 2 * room {
+            self.waiters.shrink_to(room);
         }
     }
 

@@ -125,6 +125,28 @@ fn an_empty_list_has_given_its_memory_back() {
     assert!(list.is_empty());
 }
 
+/// Most waiters leave, first or last ones first; some stay.
+#[test]
+fn a_list_that_becomes_short_gives_memory_back() {
+    for stays in [0..3, 500..503, 9_997..10_000] {
+        let before = heap::held_by_this_thread();
+        let mut list = Waiters::new();
+        let tickets: Vec<_> = (0..10_000).map(|i| list.register(i, noop())).collect();
+        for (i, &ticket) in tickets.iter().enumerate() {
+            if !stays.contains(&i) {
+                drop(list.remove(ticket));
+            }
+        }
+        drop(tickets);
+        assert!(heap::held_by_this_thread() - before < 5_000);
+        let mut wakes = WakeBatch::new();
+        assert!(list.notify_up_to(2, &mut wakes));
+        let left: Vec<_> = list.iter().map(|(_, &data)| data as usize).collect();
+        assert!(left.into_iter().eq(stays.clone()), "{stays:?}");
+        assert_eq!(list.waiting(), 1);
+    }
+}
+
 #[test]
 fn a_small_list_allocates_once() {
     let before = heap::held_by_this_thread();
