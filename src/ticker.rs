@@ -21,14 +21,13 @@
 use std::future::Future;
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use crate::semaphore::Semaphore;
 use crate::shown::shows;
 use crate::sync::{Arc, Builder as ThreadBuilder, JoinHandle, current};
-use crate::wait::{Op, Wait, drop_quietly, sealed};
+use crate::wait::drop_quietly;
 
 pub use crate::due::Timed;
 
@@ -136,7 +135,7 @@ async fn keep<S: Future>(
         };
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
         let sleeps = pin!(sleep(origin.checked_add(due).map_or(Duration::MAX, left)));
-        Wait::new(Either(earlier, sleeps)).await;
+        earlier.or(sleeps).await.ok();
     }
 }
 
@@ -163,33 +162,15 @@ fn keep_until(stop: &Semaphore, kept: &Kept<impl Timed>) {
     let Kept { timed, origin } = kept;
     loop {
         let due = timed.advance(origin.elapsed());
-        let wait = Wait::new(Either(stop.acquire(1), timed.next_due(due)));
+        let wait = stop.acquire(1).or(timed.next_due(due));
         let stopped = match due.map(|due| origin.checked_add(due)) {
-            Some(Some(deadline)) => wait.wait_deadline(deadline).unwrap_or(false),
-            _ => wait.wait(),
+            Some(Some(deadline)) => wait
+                .wait_deadline(deadline)
+                .is_ok_and(|first| first.is_ok()),
+            _ => wait.wait().is_ok(),
         };
         if stopped {
             return;
         }
     }
-}
-
-/// Waits until one of two futures is ready; true if it was the first.
-struct Either<A, B>(A, B);
-
-impl<A, B> sealed::Sealed for Either<A, B> {}
-
-impl<A: Future + Unpin, B: Future + Unpin> Op for Either<A, B> {
-    type Output = bool;
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let is_first = Pin::new(&mut self.0).poll(cx).is_ready();
-        match is_first || Pin::new(&mut self.1).poll(cx).is_ready() {
-            true => Poll::Ready(is_first),
-            false => Poll::Pending,
-        }
-    }
-
-    /// Waits among the two cancel themselves when they are dropped.
-    fn cancel(&mut self) {}
 }

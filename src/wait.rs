@@ -5,8 +5,7 @@
 //!
 //! A thread's wait ends with its result, with its time-out, or when what it waits on is closed: no
 //! other thread can drop it. Where it must also end on a signal, as for one reader of many that
-//! leaves, or a session that is killed, await it in a task, which can be dropped; or wait for a
-//! short time, again and again: each time-out gives up the place in line.
+//! leaves, or a session that is killed, wait for one or the other: [`or`](Wait::or).
 //!
 //! ```
 //! use conversant::prelude::*;
@@ -58,6 +57,7 @@
 // was granted. The parker publishes what was done before a wake.
 
 mod list;
+mod or;
 mod panics;
 mod parker;
 mod pause;

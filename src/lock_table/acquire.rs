@@ -57,7 +57,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// # Cancel safety
     ///
     /// A wait that is dropped or times out leaves nothing behind, and every request that can be
-    /// granted without it is granted at once.
+    /// granted without it is granted at once. To end it from outside, as for a session that is
+    /// killed, wait for the lock [or](Wait::or) a signal.
     ///
     /// # Panics
     ///

@@ -3,6 +3,7 @@
 mod blocking;
 pub(crate) mod heap;
 mod list;
+mod or;
 mod session;
 
 use std::sync::Arc;
