@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::Stale;
 use crate::group::of_bound;
 use crate::lanes::LaneKey;
 use crate::limit::Limit;
@@ -158,6 +159,31 @@ impl<T> Queue<T> {
     pub fn counts(&self) -> Counts {
         let shared = self.shared();
         shared.with_state(|state| counts(shared, state))
+    }
+
+    /// The state of one group. Cost: O(1) under the queue's lock.
+    ///
+    /// ```
+    /// # use conversant::limit::Limit;
+    /// # use conversant::queue::{Queue, Why};
+    /// let queue = Queue::new();
+    /// let anna = queue.lane(1, Limit::Unlimited)?.conversation()?;
+    /// anna.send_all(["at work", "waits"])?;
+    /// let turn = queue.receive().wait()?;
+    /// // A pause lets go on what is in flight.
+    /// queue.group(anna.group_id())?.set_limit(0)?;
+    /// assert_eq!(queue.status(anna.group_id())?.in_flight, 1);
+    /// drop(turn);
+    /// let status = queue.status(anna.group_id())?;
+    /// assert_eq!((status.in_flight, status.waiting, status.why), (0, 2, Why::Paused));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] if the group is gone.
+    pub fn status(&self, group: GroupId) -> Result<GroupStatus, Stale> {
+        self.by_name(group, |state, group| status(self.shared(), state, group).1)
     }
 
     /// The groups of the queue, one after the other, in the order of their names: for a queue

@@ -3,6 +3,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
+use conversant::error::Stale;
 use conversant::limit::Limit;
 use conversant::queue::{Counts, Queue, Why};
 use conversant::wait::WaitCounts;
@@ -197,6 +198,9 @@ fn groups_one_by_one_are_those_of_the_snapshot() {
     let seen = queue.snapshot();
     let one_by_one: Vec<_> = queue.groups().collect();
     assert_eq!(one_by_one, seen.lanes[0].groups);
+    for group in &one_by_one {
+        assert_eq!(queue.status(group.id).as_ref(), Ok(group));
+    }
     // Groups that begin or end meanwhile may be missing; none is reported twice.
     let mut told = queue.groups();
     let first = told.next().unwrap();
@@ -204,6 +208,7 @@ fn groups_one_by_one_are_those_of_the_snapshot() {
     groups.push(conversation(&lane, Limit::SERIAL, 0));
     let mut ids: Vec<_> = told.map(|group| group.id).collect();
     assert!(!ids.contains(&first.id) && !ids.contains(&ended));
+    assert_eq!(queue.status(ended), Err(Stale));
     assert!(ids.len() + 2 >= groups.len());
     ids.dedup();
     assert!(ids.is_sorted() && ids.len() < groups.len());
