@@ -29,7 +29,8 @@ use super::turn::Turn;
 use super::{GroupRef, Queue};
 
 impl<T> Queue<T> {
-    /// Waits for a turn of this group, wherever the group is in line.
+    /// Waits for a turn of this group, wherever the group is in line. If the group is idle, it waits
+    /// for the group's next message.
     ///
     /// While such a receive waits, no other receive is woken for the group or takes it, except
     /// [`try_receive_from`](Self::try_receive_from). All limits hold. The turn uses up the

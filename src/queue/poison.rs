@@ -183,30 +183,34 @@ impl<T> Queue<T> {
     }
 
     /// Takes out all waiting messages of a group, in order, and lets the group go on. Messages in
-    /// flight stay; those that are given back wait again.
+    /// flight stay; those that are given back wait again. To stop an actor at once, drop its
+    /// conversations and drain its group: these are its dead letters.
     ///
-    /// To move a key to another queue, first receive the turn of its group. If none of its
-    /// deliveries is detached, no other message of it is in flight then. If the group is paused,
-    /// poisoned or in back-off, let it go on while that receive waits.
+    /// To move a key to another queue, send it a message that says so. The reader of that message
+    /// has the group's turn: if no delivery of the group is detached, no other message of it is in
+    /// flight. It drains the group. Let nobody send to the key between the drain and the switch of
+    /// its senders to the other queue.
     ///
     /// ```
     /// # use conversant::prelude::*;
     /// let [here, there] = [(); 2].map(|()| Queue::new());
     /// let orders = Keyed::new(here.lane(1, Limit::Unlimited)?);
     /// let elsewhere = Keyed::new(there.lane(1, Limit::Unlimited)?);
-    /// for order in 1..=3 {
+    /// for order in ["bread", "move", "wine", "salt"] {
     ///     orders.send("anna", order)?;
     /// }
-    /// if let Some(anna) = orders.group_id("anna") {
-    ///     // Waits until the reader of her last order has done it.
-    ///     let mut turn = here.receive_from(anna).wait()?;
-    ///     let first = turn.next().map(|delivery| delivery.complete());
-    ///     for order in first.into_iter().chain(here.drain(anna)?) {
-    ///         elsewhere.send("anna", order)?;
+    /// here.close();
+    /// while let Ok(mut turn) = here.receive().wait() {
+    ///     let anna = turn.group_id();
+    ///     while let Some(order) = turn.next() {
+    ///         if order.complete() == "move" {
+    ///             for order in here.drain(anna)? {
+    ///                 elsewhere.send("anna", order)?;
+    ///             }
+    ///         }
     ///     }
     /// }
-    /// assert!(orders.is_empty());
-    /// assert_eq!(there.try_receive()?.next().map(|order| order.complete()), Some(1));
+    /// assert_eq!(there.try_receive()?.next().map(|order| order.complete()), Some("wine"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
