@@ -80,6 +80,9 @@ pub use self::snapshot::{Counts, Snapshot};
 ///
 /// Tier numbers may be reused at once.
 ///
+/// A tier without tickets is over. Where more is to come, as from a source whose windows are tiers,
+/// keep a ticket in the tier, and join the next one before you drop it. A ticket need not enter.
+///
 /// ```
 /// use conversant::gate::TierGate;
 ///

@@ -95,6 +95,10 @@ impl<K, S> Owner<K, S> {
     /// was covered then, and has been locked in the table since, stays locked there in its old
     /// mode, with its intents. It is allowed to go back to one savepoint several times.
     ///
+    /// A deadlock that this owner has lost closes again, unless the savepoint is older than its lock
+    /// that another owner of the cycle waits for: the [`Link`](super::Link) that is `blocked_by` the
+    /// victim names it. Then [`retry`](Self::retry) instead.
+    ///
     /// It costs what was granted since, however much was held before: a savepoint for each
     /// statement of a long transaction is cheap.
     ///

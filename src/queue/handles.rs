@@ -242,8 +242,10 @@ impl<T> Conversation<T> {
     /// lane, then in the queue.
     ///
     /// The capacity may be changed at any time. Lowering it takes nothing out; 0 lets nothing
-    /// in until it is raised. A send under way when the first capacity is set may exceed it.
-    /// Sends that wait lose their order if the capacity is removed and set again.
+    /// in until it is raised. So 0 closes a key or an actor: its sends are refused. Sends that wait
+    /// go on waiting, unless they wait for room [or](crate::wait::Wait::or) for a signal. A send
+    /// under way when the first capacity is set may exceed it. Sends that wait lose their order if
+    /// the capacity is removed and set again.
     ///
     /// ```
     /// use conversant::prelude::*;

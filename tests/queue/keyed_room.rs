@@ -263,3 +263,31 @@ fn a_key_whose_drop_panics_loses_no_message_that_waits() {
         }
     }
 }
+
+/// A capacity of 0 closes one key, until it is raised: also when idle groups are forgotten.
+#[test]
+fn a_key_is_closed_and_opened() {
+    let queue = Queue::<u32>::new();
+    let orders = Keyed::new(queue.lane(1, Limit::Unlimited).unwrap()).keep_idle(0);
+    orders.send("anna", 1).unwrap();
+    orders.group("anna").unwrap().set_capacity(0).unwrap();
+    orders.send("bert", 2).unwrap();
+    assert_eq!(serve(&queue), [1, 2]);
+    assert!(orders.is_empty());
+    let refused = orders.send("anna", 3).unwrap_err();
+    assert_eq!(
+        (refused.message, refused.reason),
+        (3, SendReason::GroupFull)
+    );
+    let (counter, waker) = WakeCounter::new();
+    let mut waits = orders.send_wait("anna", 4);
+    assert!(poll(&mut waits, &waker).is_pending());
+    orders
+        .group("anna")
+        .unwrap()
+        .set_capacity(Limit::Unlimited)
+        .unwrap();
+    assert_eq!(counter.count(), 1);
+    assert!(poll(&mut waits, &waker).is_ready());
+    assert_eq!(serve(&queue), [4]);
+}
