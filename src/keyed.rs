@@ -103,7 +103,8 @@ struct Shards<K, T> {
 }
 
 impl<K: Send + 'static, T: Send + 'static> Keyed<K, T> {
-    /// Serial groups of the [`DEFAULT_LEVEL`] in this lane.
+    /// Serial groups of the [`DEFAULT_LEVEL`] in this lane. [`with`](Keyed::with) sets another limit
+    /// or level for each key.
     pub fn new(lane: Lane<T>) -> Self {
         Self::build(lane, Limit::SERIAL, DEFAULT_LEVEL, RandomState::new())
     }

@@ -289,7 +289,7 @@ impl Semaphore {
 
     /// Closes the semaphore for good: waiters and later callers get [`AcquireError::Closed`].
     /// Permits that are out, or granted and not yet collected, stay valid, and are released as
-    /// usual.
+    /// usual. With a limit of 0 this is a signal that ends other waits: see [`Wait::or`].
     pub fn close(&self) {
         let session = self.queue.lock();
         self.word.close();
