@@ -133,6 +133,13 @@ pub trait Op: sealed::Sealed + Unpin {
     #[doc(hidden)]
     fn block(&mut self, _waker: &Waker) {}
 
+    /// The thread has slept since `block`, and the last poll was Pending. Returns a result if the
+    /// wait must give up: then it is cancelled.
+    #[doc(hidden)]
+    fn give_up(&mut self) -> Option<Self::Output> {
+        None
+    }
+
     /// The wait that called `block` has ended: it was granted, or it unwinds.
     #[doc(hidden)]
     fn unblock(&mut self) {}
@@ -265,14 +272,19 @@ impl<O: Op> Wait<O> {
                 if let Poll::Ready(output) = self.step(cx) {
                     return output;
                 }
-                if !self.blocked && !parker.spin() {
+                if self.blocked {
+                    if let Some(output) = self.op.give_up() {
+                        self.cancel();
+                        return output;
+                    }
+                } else if parker.spin() {
+                    continue;
+                } else {
                     // Set first, so that a `block` that panics is unblocked too.
                     self.blocked = true;
                     self.op.block(cx.waker());
                 }
-                if self.blocked {
-                    parker.sleep(None);
-                }
+                parker.sleep(None);
             }
         })
     }

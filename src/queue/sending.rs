@@ -52,8 +52,8 @@ pub(crate) struct Steps<'a, O, M, R> {
     pub(crate) let_go: fn(&mut O),
     /// Gives it back for a reason.
     pub(crate) give_back: fn(M, SendReason) -> R,
-    /// Told how the wait goes. Returns true if the wait must give up, since it would wait for
-    /// itself.
+    /// Told how the wait goes. Returns true if a wait that was woken in vain must give up, since it
+    /// would wait for itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
 }
 
@@ -78,12 +78,13 @@ impl<'a, O, M, R> Steps<'a, O, M, R> {
 
 /// How a wait for room goes.
 pub(crate) enum Pause<'a> {
-    /// It waits: free permits that were not yet given back must be given back now. Its thread has
-    /// slept, or not.
-    Waits { asleep: bool },
+    /// It waits: free permits that were not yet given back must be given back now.
+    Waits,
     /// Its thread is about to sleep without a deadline, until this waker is woken. The ticket
     /// is its place in line.
     Sleeps(Ticket, &'a Waker),
+    /// It was woken, and there is nothing: it may have to give up.
+    WokenInVain,
     /// The sleep is over.
     Over,
 }
@@ -250,11 +251,8 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             Poll::Ready(Err(error)) => Poll::Ready(self.leave(error.into())),
             Poll::Pending => {
                 self.capacity.waited_for();
-                let asleep = self.asleep;
-                match self.report(Pause::Waits { asleep }) {
-                    true => Poll::Ready(self.leave(SendReason::OwnQueue)),
-                    false => Poll::Pending,
-                }
+                self.report(Pause::Waits);
+                Poll::Pending
             }
         }
     }
@@ -271,6 +269,11 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
             self.asleep = true;
             self.report(Pause::Sleeps(ticket, waker));
         }
+    }
+
+    fn give_up(&mut self) -> Option<R> {
+        let stalled = self.report(Pause::WokenInVain);
+        stalled.then(|| self.leave(SendReason::OwnQueue))
     }
 
     #[inline]

@@ -141,12 +141,7 @@ fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     TOKEN.with(|last| last.borrow().as_ref().map(|last| f(&last.1)))
 }
 
-/// The worker of this scheduler as which the calling thread runs a task, if it does.
-pub(super) fn current(shared: &Arc<Shared>) -> Option<u32> {
-    Some(current_task(shared)?.1)
-}
-
-/// The task and the worker of [`current`].
+/// The task of this scheduler that the calling thread runs, and as which worker, if it does.
 fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
     let task = TASK.with(Cell::get)?.id;
     Some((task, worker_of(shared)?))
@@ -208,7 +203,7 @@ pub(super) fn block(
 
 /// Whether the wait of the calling thread's task, for which nothing has come, must give up.
 pub(super) fn gives_up(shared: &Arc<Shared>) -> bool {
-    current(shared).is_some_and(|n| shared.state.lock().core.stalls.gives_up(n))
+    current_task(shared).is_some_and(|(_, n)| shared.state.lock().core.stalls.gives_up(n))
 }
 
 /// The wait must give up, and cannot: it goes on. `ends` tells whether it has cancelled tasks, so

@@ -6,7 +6,7 @@ use crate::queue::{Pause, Sending, Steps};
 use crate::wait::Wait;
 
 use super::cell::{Function, Program};
-use super::current::{block, current, unblock};
+use super::current::{block, gives_up, unblock};
 use super::handles::{Caller, Place};
 use super::outcome::TaskResult;
 use super::reject::Rejected;
@@ -102,15 +102,12 @@ impl Caller {
         let shared = &self.0.shared;
         match pause {
             // From now on each ending is reported at once.
-            Pause::Waits { asleep } => {
-                let worker = current(shared).filter(|_| asleep);
-                return shared
-                    .read_exact(|state| worker.is_some_and(|n| state.core.stalls.gives_up(n)));
-            }
+            Pause::Waits => shared.read_exact(|_| ()),
             Pause::Sleeps(ticket, waker) => {
                 let room = Target::Room(self.0.key, ticket);
                 block(shared, vec![room], waker, || false);
             }
+            Pause::WokenInVain => return gives_up(shared),
             Pause::Over => unblock(shared),
         }
         false

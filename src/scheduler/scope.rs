@@ -80,7 +80,6 @@ impl Caller {
             caller: self,
             borrows: &scope.borrows,
             stalled: &mut stalled,
-            blocked: false,
         };
         let result = f(&scope);
         drop(end);
@@ -233,8 +232,6 @@ struct End<'a> {
     caller: &'a Caller,
     borrows: &'a Arc<Borrows>,
     stalled: &'a mut bool,
-    /// Its thread sleeps.
-    blocked: bool,
 }
 
 impl Drop for End<'_> {
@@ -253,15 +250,6 @@ impl Op for &mut End<'_> {
     type Output = ();
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let returned = self.borrows.poll(cx);
-        let shared = &self.caller.0.shared;
-        if returned.is_ready() || !self.blocked || !gives_up(shared) {
-            return returned;
-        }
-        // Running tasks still borrow: it must go on waiting for them.
-        let cancelled = shared.cancel_scope(self.caller.0.key, self.borrows);
-        *self.stalled |= cancelled;
-        keep_on(shared, cancelled);
         self.borrows.poll(cx)
     }
 
@@ -270,14 +258,23 @@ impl Op for &mut End<'_> {
     }
 
     fn block(&mut self, waker: &Waker) {
-        self.blocked = true;
         let target = Target::Borrows(Arc::clone(self.borrows));
         let are_over = || self.borrows.are_over();
         block(&self.caller.0.shared, vec![target], waker, are_over);
     }
 
+    /// It cannot: what runs still borrows. It cancels what has not begun, and waits on.
+    fn give_up(&mut self) -> Option<()> {
+        let shared = &self.caller.0.shared;
+        if gives_up(shared) {
+            let cancelled = shared.cancel_scope(self.caller.0.key, self.borrows);
+            *self.stalled |= cancelled;
+            keep_on(shared, cancelled);
+        }
+        None
+    }
+
     fn unblock(&mut self) {
-        self.blocked = false;
         unblock(&self.caller.0.shared);
     }
 }

@@ -45,7 +45,7 @@ struct Blocked {
 enum Progress {
     /// Nothing has come.
     Waits,
-    /// One of the targets has come, but the task does not know yet.
+    /// One of the targets has come, but the task does not know yet; or one may come from elsewhere.
     HasCome,
     /// It must give up, and does not know yet.
     Stalled,
@@ -128,7 +128,7 @@ impl Stalls {
     }
 
     /// Whether the task of this worker must give up: asked by its last wait, for which nothing has
-    /// come, and which then does. A wait that is not blocked must not ask: the last is another.
+    /// come, and which then does.
     pub(super) fn gives_up(&mut self, worker: u32) -> bool {
         let last = self.0.iter_mut().rfind(|b| b.worker == worker);
         let stalled = last.filter(|b| b.must_give_up());

@@ -216,18 +216,11 @@ type Ended<R, E> = Result<(usize, Outcome<R, E>), OutcomeError>;
 pub struct First<'a, R, E, T> {
     tasks: &'a mut [Task<R, E>],
     gives: fn(usize, Outcome<R, E>) -> T,
-    /// Its thread sleeps in a task, and all its tasks are of that task's scheduler.
-    blocked: bool,
 }
 
 impl<'a, R, E, T> First<'a, R, E, T> {
     fn of(tasks: &'a mut [Task<R, E>], gives: fn(usize, Outcome<R, E>) -> T) -> Self {
-        let blocked = false;
-        Self {
-            tasks,
-            gives,
-            blocked,
-        }
+        Self { tasks, gives }
     }
 
     /// The first outcome that `look` finds.
@@ -288,14 +281,10 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(Task { shared, .. }) = self.tasks.first() else {
+        if self.tasks.is_empty() {
             return Poll::Ready(Err(OutcomeError::Nothing));
-        };
-        let mut ended = self.find_or_wait(cx);
-        // Only after all were looked at: any of them may have ended.
-        if ended.is_none() && self.blocked && gives_up(shared) {
-            ended = Some(Err(OutcomeError::Stalled(Stalled)));
         }
+        let ended = self.find_or_wait(cx);
         if ended.is_some() {
             self.cancel();
         }
@@ -310,20 +299,20 @@ impl<R, E, T> Op for First<'_, R, E, T> {
         wakers.for_each(drop_quietly);
     }
 
-    // Tasks of another scheduler go on whatever this one does.
+    /// Tasks of another scheduler go on whatever this one does.
     fn block(&mut self, waker: &Waker) {
-        let (tasks, shared) = (&*self.tasks, &self.tasks[0].shared);
-        self.blocked = tasks.iter().all(|task| Arc::ptr_eq(&task.shared, shared));
-        if self.blocked {
-            let targets = tasks.iter().map(|task| Target::Task(task.id));
-            let one_has_ended = || tasks.iter().any(Task::has_ended);
-            block(shared, targets.collect(), waker, one_has_ended);
-        }
+        let shared = &self.tasks[0].shared;
+        let goes_on = |task: &Task<R, E>| task.has_ended() || !Arc::ptr_eq(&task.shared, shared);
+        let targets = self.tasks.iter().map(|task| Target::Task(task.id));
+        let one_goes_on = || self.tasks.iter().any(goes_on);
+        block(shared, targets.collect(), waker, one_goes_on);
+    }
+
+    fn give_up(&mut self) -> Option<Self::Output> {
+        gives_up(&self.tasks[0].shared).then_some(Err(OutcomeError::Stalled(Stalled)))
     }
 
     fn unblock(&mut self) {
-        if self.blocked {
-            unblock(&self.tasks[0].shared);
-        }
+        unblock(&self.tasks[0].shared);
     }
 }

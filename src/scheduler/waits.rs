@@ -8,7 +8,7 @@ use crate::sync::Arc;
 use crate::wait::{ClonedWaker, Op, Ticket, sealed};
 
 use super::core::How;
-use super::current::{block, current, unblock};
+use super::current::{block, gives_up, unblock};
 use super::reject::SyncError;
 use super::shared::Shared;
 use super::stall::Target;
@@ -22,8 +22,6 @@ pub struct Synchronize<'a> {
     closed: bool,
     /// With nothing outstanding it gives an empty summary.
     or_nothing: bool,
-    /// Its thread sleeps.
-    blocked: bool,
 }
 
 impl<'a> Synchronize<'a> {
@@ -33,7 +31,6 @@ impl<'a> Synchronize<'a> {
             caller,
             closed: false,
             or_nothing,
-            blocked: false,
         }
     }
 }
@@ -48,10 +45,8 @@ impl Op for Synchronize<'_> {
             shared,
             caller,
             or_nothing,
-            blocked,
             ..
         } = *self;
-        let worker = current(shared).filter(|_| blocked);
         let closed = &mut self.closed;
         shared.poll(cx, |state, wakes, cloned| {
             if state.core.caller(caller).is_claimed() {
@@ -73,13 +68,6 @@ impl Op for Synchronize<'_> {
                 Poll::Ready(gives) => return Some(gives),
                 Poll::Pending => {}
             }
-            if worker.is_some_and(|n| state.core.stalls.gives_up(n)) {
-                *closed = false;
-                // Its own waker: it was woken already.
-                let own = state.core.caller_mut(caller).reopen_epoch();
-                wakes.extend(own);
-                return Some(Err(SyncError::Stalled(Stalled)));
-            }
             let slot = state.core.caller_mut(caller).sync_waker();
             if let Some(slot) = slot.filter(|_| cloned.is_some()) {
                 std::mem::swap(slot, cloned);
@@ -96,9 +84,12 @@ impl Op for Synchronize<'_> {
     }
 
     fn block(&mut self, waker: &Waker) {
-        self.blocked = true;
         let target = Target::Synchronize(self.caller);
         block(self.shared, vec![target], waker, || false);
+    }
+
+    fn give_up(&mut self) -> Option<Self::Output> {
+        gives_up(self.shared).then_some(Err(SyncError::Stalled(Stalled)))
     }
 
     fn unblock(&mut self) {
@@ -116,8 +107,6 @@ pub struct Drained<'a, R> {
     begun: bool,
     ticket: Option<Ticket>,
     gives: fn(Summary) -> R,
-    /// Its thread sleeps.
-    blocked: bool,
 }
 
 impl<'a, R> Drained<'a, R> {
@@ -134,7 +123,6 @@ impl<'a, R> Drained<'a, R> {
             begun: false,
             ticket: None,
             gives,
-            blocked: false,
         }
     }
 }
@@ -149,22 +137,19 @@ impl<R> Op for Drained<'_, R> {
         if !std::mem::replace(&mut self.begun, true) {
             shared.close(of, self.how);
         }
-        let (worker, own) = (current(shared).filter(|_| self.blocked), cx.waker());
+        let own = cx.waker();
         let looked = shared.poll(cx, |state, wakes, cloned| {
             state.exact(wakes);
-            let result = match state.core.close(of) {
-                Some(summary) => Ok(summary),
-                None if worker.is_some_and(|n| state.core.stalls.gives_up(n)) => Err(Stalled),
-                None => {
-                    let waiters = state.core.end_waiters(of);
-                    waiters.enqueue((), &mut self.ticket, own, cloned);
-                    return None;
-                }
+            let ended = state.core.close(of);
+            let waiters = state.core.end_waiters(of);
+            let Some(summary) = ended else {
+                waiters.enqueue((), &mut self.ticket, own, cloned);
+                return None;
             };
-            let unused = state.core.end_waiters(of).withdraw(&mut self.ticket);
-            Some((result, unused.map(ClonedWaker::from)))
+            let unused = waiters.withdraw(&mut self.ticket);
+            Some((summary, unused.map(ClonedWaker::from)))
         });
-        looked.map(|(result, _unused_waker)| result.map(self.gives))
+        looked.map(|(summary, _unused_waker)| Ok((self.gives)(summary)))
     }
 
     fn cancel(&mut self) {
@@ -174,9 +159,12 @@ impl<R> Op for Drained<'_, R> {
     }
 
     fn block(&mut self, waker: &Waker) {
-        self.blocked = true;
         let target = self.of.map_or(Target::Shutdown, Target::Release);
         block(self.shared, vec![target], waker, || false);
+    }
+
+    fn give_up(&mut self) -> Option<Self::Output> {
+        gives_up(self.shared).then_some(Err(Stalled))
     }
 
     fn unblock(&mut self) {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use conversant::error::Stalled;
 use conversant::scheduler::{
-    Builder, Caller, CallerOptions, How, OutcomeError, Place, Reason, Scheduler, Task, Tracing,
-    Verdict,
+    Builder, Caller, CallerOptions, How, OutcomeError, Place, Reason, Scheduler, SyncError, Task,
+    Tracing, Verdict,
 };
 
 use super::recorder::Recorder;
@@ -274,6 +274,26 @@ fn a_scope_inside_of_a_wait_that_gives_up_does_not_keep_it_from_that() {
         let scope = || caller.scope(|s| s.exec_detached(Place::new(), ok));
         catch_unwind(AssertUnwindSafe(scope)).is_err()
     });
+}
+
+#[test]
+fn a_wait_that_gives_up_has_left_before_that_is_told() {
+    let recorder = Recorder::default();
+    let (_scheduler, caller) = events_of(&recorder, one());
+    let (told, says) = channel();
+    let (told, same) = (Mutex::new(told), caller.clone());
+    recorder.then(move |event| {
+        if event.contains("deadlock") {
+            let again = same.synchronize().wait_timeout(Duration::ZERO);
+            told.lock().unwrap().send(again).unwrap();
+        }
+    });
+    let same = caller.clone();
+    let waits = caller.exec(move || same.synchronize().wait()).unwrap();
+    let verdict = { waits }.outcome().wait().unwrap().verdict;
+    let stalled = SyncError::Stalled(Stalled);
+    assert!(matches!(verdict, Verdict::Failed(why) if why == stalled));
+    assert!(says.try_recv().unwrap().is_err(), "it could wait, too");
 }
 
 /// `wait` in a task must give up, but before it looks all tasks of the caller that it is given, and

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::task::Context;
 use std::thread;
 use std::time::Duration;
@@ -77,6 +78,31 @@ fn a_task_that_waits_for_the_first_of_its_own_scheduler_is_told() {
         let stalled = OutcomeError::Stalled(Stalled);
         assert!(matches!(told, Verdict::Failed(error) if error == stalled));
         end(&scheduler);
+    });
+}
+
+/// The other scheduler goes on whatever this one does.
+#[test]
+fn a_task_that_waits_for_the_first_of_two_schedulers_does_not_give_up() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let (elsewhere, other) = one_caller(1);
+        let Held { task, go, .. } = Held::start(&other);
+        let (inner, (begins, began)) = (caller.clone(), channel());
+        let mut waits = caller
+            .exec(move || {
+                let mut tasks = [gives(&inner, 1), task];
+                begins.send(()).unwrap();
+                first(&mut tasks).wait().map(|(n, _)| n)
+            })
+            .unwrap();
+        began.recv().unwrap();
+        let early = waits.outcome().wait_timeout(Duration::from_millis(20));
+        assert!(early.is_err(), "the other task runs");
+        go.send(()).unwrap();
+        assert_eq!(waits.outcome().wait().unwrap().verdict.ok(), Some(1));
+        end(&scheduler);
+        end(&elsewhere);
     });
 }
 
