@@ -70,6 +70,6 @@ impl<T: Item> Backlog<T> {
             group: None,
             tier: lanes.lane(lane).open_tier().unwrap_or(0),
         };
-        Some(Several::new(Parts::Run(run), holds, overtaken))
+        Some(Several::new(Parts::Run(run), holds, Some(overtaken)))
     }
 }

@@ -27,10 +27,9 @@ pub struct Several<T> {
     parts: Parts<T>,
     /// The units that the message in work holds, or that the first one will hold.
     holds: InFlight,
-    /// How often the first had been overtaken.
-    overtaken: u32,
-    /// One of them, or one before them, is in work.
-    begun: bool,
+    /// How often the first had been overtaken; `None` once one of them, or one before them, is in
+    /// work.
+    overtaken: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -51,12 +50,11 @@ pub(super) struct Part<T> {
 
 impl<T> Several<T> {
     #[inline]
-    pub(super) fn new(parts: Parts<T>, holds: InFlight, overtaken: u32) -> Self {
+    pub(super) fn new(parts: Parts<T>, holds: InFlight, overtaken: Option<u32>) -> Self {
         Self {
             parts,
             holds,
             overtaken,
-            begun: false,
         }
     }
 
@@ -98,14 +96,14 @@ impl<T> Several<T> {
                 (part(next.item), before.filter(|_| next.ticket > 0))
             }
         };
-        (self.overtaken, self.begun) = (0, true);
+        self.overtaken = None;
         Some(popped)
     }
 
     /// Whether one of them, or one before them, is in work.
     #[inline]
     pub fn has_begun(&self) -> bool {
-        self.begun
+        self.overtaken.is_none()
     }
 
     /// The messages that are not in work yet.
@@ -206,7 +204,7 @@ impl<T: Item> Backlog<T> {
         let group = parts.first().map(|part| part.group);
         let holds = InFlight { lane, group, tier };
         let parts = Parts::Groups(parts.into_iter());
-        Some((Several::new(parts, holds, overtaken), turns))
+        Some((Several::new(parts, holds, Some(overtaken)), turns))
     }
 
     /// Whether messages could be lent behind the one that holds these units: it is of a serial
@@ -234,14 +232,12 @@ impl<T: Item> Backlog<T> {
                 n < most && goes(item)
             });
         }
-        let mut lent = Several::new(Parts::Groups(parts.into_iter()), holds, 0);
-        lent.begun = true;
-        lent
+        Several::new(Parts::Groups(parts.into_iter()), holds, None)
     }
 
     /// The messages that are not in work wait again, where they waited.
     pub fn give_back(&mut self, claim: Several<T>) {
-        let (holds, overtaken) = (claim.holds, claim.overtaken);
+        let (holds, overtaken) = (claim.holds, claim.overtaken.unwrap_or(0));
         let back = |is_first, group, (seq, ticket), item| Claim {
             holds: InFlight { group, ..holds },
             seq,
