@@ -23,7 +23,7 @@ pub(super) struct RunnerState {
     pub(super) to_wake: Option<Waker>,
     /// The last waker that it made, to be reused.
     last_waker: Option<WakeArc<TaskWaker>>,
-    /// The clock was not read when its last task ended.
+    /// No clock is read for the task that it runs, or ran last.
     pub(super) late: bool,
     /// How many tasks it has run since its last claim.
     pub(super) ran: u32,
@@ -49,7 +49,6 @@ pub(super) fn perform(
         shared,
         n,
         record: first.record,
-        timed: false,
         ran: Report::new(first.tag, first.start),
         kept,
     };
@@ -69,7 +68,6 @@ struct Performance<'a> {
     shared: &'a Arc<Shared>,
     n: u32,
     record: Option<Box<Record>>,
-    timed: bool,
     /// The report so far.
     ran: Report,
     kept: &'a mut RunnerState,
@@ -110,7 +108,6 @@ impl Performance<'_> {
 
     #[inline]
     fn begin(&mut self, timed: bool) {
-        self.timed = timed;
         self.kept.ran += 1;
         let late = std::mem::replace(&mut self.kept.late, !timed);
         if !timed {
@@ -140,11 +137,11 @@ impl Runner for Performance<'_> {
     #[inline]
     fn ended(&mut self, ending: Ending) -> Run {
         // A failure may skip other tasks, which end at the same time.
-        if self.timed || ending.is_failure() {
+        if !self.kept.late || ending.is_failure() {
             self.ran.end = self.shared.origin.elapsed();
         }
         let run = self.run();
-        if self.timed
+        if !self.kept.late
             && let Some(mut record) = self.record.take()
         {
             record.run = Some(run);
