@@ -104,7 +104,7 @@ pub struct Drained<'a, R> {
     /// The caller; `None` for all callers and the workers.
     of: Option<Key>,
     how: How,
-    begun: bool,
+    /// Its place in line: it has begun.
     ticket: Option<Ticket>,
     gives: fn(Summary) -> R,
 }
@@ -120,7 +120,6 @@ impl<'a, R> Drained<'a, R> {
             shared,
             of,
             how,
-            begun: false,
             ticket: None,
             gives,
         }
@@ -134,7 +133,7 @@ impl<R> Op for Drained<'_, R> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shared, of, .. } = *self;
-        if !std::mem::replace(&mut self.begun, true) {
+        if self.ticket.is_none() {
             shared.close(of, self.how);
         }
         let own = cx.waker();
