@@ -166,21 +166,42 @@ impl<G: ReadyItem> ReadyQueue<G> {
         row.push_front(Entry::new(ticket, row.rank as u8, group));
     }
 
+    /// Takes the only group, if it has this ticket and this standing level and `is` accepts it. May
+    /// take none if the order of tickets is not that of rank, or was not.
+    pub fn take_only(&mut self, ticket: u64, level: u8, is: impl Fn(&G) -> bool) -> Option<G> {
+        let row = &mut self.row;
+        let only = row.entries.front().filter(|_| row.entries.len() == 1)?;
+        let is_meant = row.rank == level.into() && only.ticket == ticket;
+        let group = only.group.as_ref().filter(|_| is_meant)?;
+        is(group).then(|| row.entries.pop_front()?.group)?
+    }
+
     /// Takes groups out of the first entry, if that has several. Takes none if the order of tickets
-    /// is not that of rank. `take` returns the groups, their number and the next one's ticket.
+    /// is not that of rank. `take` returns the number of groups, the next one's ticket, if one is
+    /// left, and the groups.
     #[inline]
     pub fn take_first<R>(
         &mut self,
-        take: impl FnOnce(&mut G) -> Option<(R, usize, u64)>,
-    ) -> Option<(R, usize)> {
-        if self.ranked.is_some() || self.row.behind == 0 {
+        take: impl FnOnce(&mut G) -> Option<(usize, Option<u64>, R)>,
+    ) -> Option<(usize, R)> {
+        let row = &mut self.row;
+        if self.ranked.is_some() || row.behind == 0 {
             return None;
         }
-        let first = self.row.entries.front_mut()?;
-        let (taken, count, next) = take(first.group.as_mut()?)?;
-        first.ticket = next;
-        self.row.behind -= count;
-        Some((taken, count))
+        let first = row.entries.front_mut()?;
+        let (count, next, taken) = take(first.group.as_mut()?)?;
+        match next {
+            Some(next) => {
+                first.ticket = next;
+                row.behind -= count;
+            }
+            None => {
+                row.entries.pop_front();
+                row.behind -= count - 1;
+                row.tidy();
+            }
+        }
+        Some((count, taken))
     }
 
     /// Takes one of several groups in one entry, but not the first.

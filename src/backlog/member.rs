@@ -23,18 +23,26 @@ pub(crate) struct Run<T> {
     /// The last message first. A message that is taken out of the middle leaves a gap.
     items: Vec<Option<T>>,
     waiting: usize,
+    /// Whether a message of it may be marked.
+    mark: bool,
 }
 
 impl<T> Run<T> {
     /// A run of at least one message. The first has this ticket.
-    pub(super) fn new(first: u64, mut items: Vec<Option<T>>) -> Self {
+    pub(super) fn new(first: u64, mut items: Vec<Option<T>>, mark: bool) -> Self {
         items.reverse();
         let waiting = items.len();
         Self {
             last: first + waiting as u64 - 1,
             items,
             waiting,
+            mark,
         }
+    }
+
+    /// Whether a message of it may be marked.
+    pub(super) fn mark(&self) -> bool {
+        self.mark
     }
 
     /// The first ticket.
@@ -51,6 +59,13 @@ impl<T> Run<T> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         let items = (self.first()..).zip(self.items.iter().rev());
         items.filter_map(|(ticket, item)| Some((ticket, item.as_ref()?)))
+    }
+
+    /// Adds the message whose ticket is before the first.
+    pub(super) fn put_first(&mut self, item: T, mark: bool) {
+        self.mark |= mark;
+        self.items.push(Some(item));
+        self.waiting += 1;
     }
 
     /// Takes the first message, with its ticket.
@@ -94,12 +109,21 @@ impl<T> Run<T> {
     /// Splits off up to `most` messages from the front: those before the first gap, and before the
     /// first message that `goes` refuses.
     #[inline]
-    pub(super) fn split(&mut self, most: usize, goes: impl Fn(&T) -> bool) -> Self {
+    pub(super) fn split(&mut self, most: usize, goes: Option<impl Fn(&T) -> bool>) -> Self {
         let whole = self.items.len();
-        let next = self.items[whole.saturating_sub(most)..].iter().rev();
-        let next = next.take_while(|item| item.as_ref().is_some_and(&goes));
-        let waiting = next.count();
-        let items = self.items.split_off(whole - waiting);
+        let next = &self.items[whole.saturating_sub(most)..];
+        let waiting = match goes {
+            None if self.waiting == whole => next.len(),
+            goes => {
+                let goes = |item: &T| goes.as_ref().is_none_or(|goes| goes(item));
+                let next = next.iter().rev().map(Option::as_ref);
+                next.take_while(|item| item.is_some_and(goes)).count()
+            }
+        };
+        let items = match whole - waiting {
+            0 => std::mem::take(&mut self.items),
+            left => self.items.split_off(left),
+        };
         let last = self.last - self.items.len() as u64;
         self.waiting -= waiting;
         self.close_gap();
@@ -107,6 +131,7 @@ impl<T> Run<T> {
             last,
             items,
             waiting,
+            mark: self.mark,
         }
     }
 

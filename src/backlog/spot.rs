@@ -28,6 +28,11 @@ pub enum Spot {
 pub trait Item {
     /// Is told where it waits now.
     fn waits_at(&self, _spot: Spot) {}
+
+    /// Whether who claims it of a run must look at it.
+    fn is_marked(&self) -> bool {
+        false
+    }
 }
 
 // A number need not know.

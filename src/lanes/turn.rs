@@ -143,16 +143,16 @@ impl<G: ReadyItem> Lanes<G> {
         })
     }
 
-    /// Begins turns of several groups that share their lane's first entry, but not of the last of
-    /// them. Does the same as so many calls of [`begin`](Self::begin), except that with `together`
-    /// a lane goes on after its credit is used up. `take` is given the lane and the most turns; it
-    /// takes some groups, and returns them, their number and the ticket of the next one. Returns
-    /// what it took, the lane, and how often the first had been overtaken.
+    /// Begins turns of several groups that share their lane's first entry. Does the same as so many
+    /// calls of [`begin`](Self::begin), except that with `together` a lane goes on after its credit
+    /// is used up. `take` is given the lane and the most turns; it takes some groups, and returns
+    /// their number, the next one's ticket and the groups. Returns what it took, the lane, and how
+    /// often the first had been overtaken.
     #[inline]
     pub fn begin_several<R>(
         &mut self,
         together: bool,
-        take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(R, usize, u64)>,
+        take: impl FnOnce(&mut G, LaneKey, usize) -> Option<(usize, Option<u64>, R)>,
     ) -> Option<(R, u32, u32)> {
         let (current, lone) = (self.ring.current()?, self.ring.len() == 1);
         let lane = self.lane_mut(current);
@@ -162,7 +162,7 @@ impl<G: ReadyItem> Lanes<G> {
         } as usize;
         let room = lane.room() as usize;
         let (key, most) = (LaneKey(current), credit.min(room));
-        let (taken, count) = lane.ready.take_first(|group| take(group, key, most))?;
+        let (count, taken) = lane.ready.take_first(|group| take(group, key, most))?;
         let overtaken = std::mem::take(&mut lane.overtaken);
         let turns = count as u32;
         if lane.counts {

@@ -67,9 +67,6 @@ impl Bodies {
 
     /// Moves all of `more` here, up to the bound.
     pub(super) fn take_in(&mut self, more: &mut Self) {
-        if self.len < more.len {
-            std::mem::swap(self, more);
-        }
         if more.is_empty() {
             return;
         }

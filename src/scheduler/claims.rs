@@ -1,6 +1,5 @@
 //! Claims: how workers take tasks from the backlog, and how unstarted ones go back.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -77,22 +76,23 @@ impl<J: Body> Core<J> {
     #[inline]
     fn claim_several(&mut self, turns: usize, most: usize) -> Option<(Several<Waiting<J>>, usize)> {
         let (callers, by_lane) = (&self.callers, &self.by_lane);
-        let limits = |lane: LaneKey, first: &Waiting<J>, most| {
+        let of = |lane: LaneKey| {
             let caller = callers.get(by_lane[lane.index() as usize]);
-            goes_with(caller.expect("its tasks wait"), first.id(), most)
+            caller.expect("its tasks wait")
         };
-        // Whether there is a future among them.
-        let futures = &Cell::new(false);
+        let limits = |lane, first: &Waiting<J>, most| goes_with(of(lane), first.id(), most);
+        // Whether there may be a future among them.
+        let mut futures = false;
         // The new tasks of a caller and its woken futures; no other caller waits for a turn.
         let pair = self.backlog.pair();
         let together = pair.is_some_and(|(a, b)| self.caller_of(a) == self.caller_of(b));
         let alone = turns.min(most);
-        let run = self.backlog.claim_run(together, |lane, first| {
+        let run = self.backlog.claim_run(together, |lane, first, mark| {
+            futures = mark;
             let (most, goes) = limits(lane, first, alone);
-            (most, move |task: &_| {
-                futures.set(futures.get() | Waiting::is_future(task));
-                goes(task)
-            })
+            // Without a synchronize all of them go.
+            let closes = of(lane).closed() != TaskId::default();
+            (most, closes.then_some(goes))
         });
         let (mut several, turns) = match run {
             Some(run) => {
@@ -106,7 +106,7 @@ impl<J: Body> Core<J> {
         };
         let caller = self.caller_of(several.holds().lane);
         self.all_taken(caller, several.iter().next(), several.len());
-        if futures.get() {
+        if futures {
             self.futures_taken(&mut several);
         }
         Some((several, turns))

@@ -125,3 +125,10 @@ impl<T> Clock<T> {
 fn next_date<T>(timers: &Timers<T>, keeps: &TimeKeeper) -> Option<Duration> {
     timers.next().filter(|_| *keeps != TimeKeeper::Workers)
 }
+
+/// A time in nanoseconds, at most 584 years.
+#[inline]
+pub(super) fn nanos(time: Duration) -> u64 {
+    let seconds = time.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(time.subsec_nanos().into())
+}

@@ -111,6 +111,24 @@ impl<J> Default for Todo<J> {
     }
 }
 
+impl<J> Todo<J> {
+    /// One test for all three: this is asked at each event.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.to_start.len() | self.ended.len() | self.freed.len() == 0
+    }
+
+    /// Takes over all of `more`, with its memory if there is nothing here.
+    pub(super) fn append(&mut self, more: &mut Self) {
+        if self.is_empty() {
+            return std::mem::swap(self, more);
+        }
+        self.to_start.append(&mut more.to_start);
+        self.ended.append(&mut more.ended);
+        self.freed.append(&mut more.freed);
+    }
+}
+
 impl<J: Body> Core<J> {
     pub(crate) fn new(workers: u32, bypass: Bypass) -> Result<Self, OutOfRange> {
         Ok(Self {

@@ -6,10 +6,11 @@ use crate::slab::Key;
 use crate::sync::Ordering::Relaxed;
 use crate::wait::WakeBatch;
 
+use super::clock::nanos;
 use super::core::Core;
 use super::outcome::{Ending, TaskId};
 use super::reject::Reason;
-use super::task_state::{Body, Kind, Location, Placing, Waiting, nanos};
+use super::task_state::{Body, Kind, Location, Placing, Waiting};
 
 impl<J: Body> Core<J> {
     /// Whether tasks are accepted for this place: all of a batch, or none.
@@ -86,20 +87,21 @@ impl<J: Body> Core<J> {
     }
 
     /// [Submits](Self::submit) several tasks of tier 0, which no failure skips: without a group, or
-    /// of one group, of which the first may be bumped. With `named`, some have handles.
+    /// of one group, of which the first may be bumped. `kinds` says what one or more of them are.
     pub(super) fn submit_run(
         &mut self,
         caller: Key,
         placing: Placing,
         run: Vec<Option<Waiting<J>>>,
-        named: bool,
+        kinds: Kind,
     ) {
         self.announce(caller, run.len() as u64);
+        let named = kinds.is_named();
         match placing.group {
             Some(group) => self.backlog.send_several(group, placing.bump, run, named),
             None => {
                 let lane = self.caller(caller).lane;
-                self.backlog.send_run(lane, run, named);
+                self.backlog.send_run(lane, run, named, kinds.is_future());
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 use super::bodies::Bodies;
 use super::local_queue::Work;
-use super::task_state::{Placing, Waiting};
+use super::task_state::{Kind, Placing, Waiting};
 
 /// The most tasks in the list: the next submitter takes the list in.
 pub(super) const MOST: usize = 1024;
@@ -18,8 +18,8 @@ pub(super) struct Posted {
     /// The task, while it is the only one.
     pub(super) one: Option<Waiting<Work>>,
     pub(super) run: Vec<Option<Waiting<Work>>>,
-    /// One of them has a handle.
-    pub(super) named: bool,
+    /// What one or more of them are.
+    pub(super) kinds: Kind,
 }
 
 impl Posted {
@@ -28,7 +28,7 @@ impl Posted {
         Self {
             caller,
             placing,
-            named: task.is_named(),
+            kinds: Kind::default().or(&task),
             one: Some(task),
             run: Vec::new(),
         }
@@ -46,7 +46,7 @@ impl Posted {
         if self.one.is_some() {
             self.begin_run();
         }
-        self.named |= task.is_named();
+        self.kinds = self.kinds.or(&task);
         self.run.push(Some(task));
     }
 
@@ -57,8 +57,8 @@ impl Posted {
     }
 }
 
-/// Where the last posted tasks of a group are: the number of the list, and the place in it. Used
-/// under the list's lock.
+/// Where the last posted tasks of a group are: one more than the number of the list, and the place
+/// in it. Used under the list's lock.
 #[derive(Debug, Default)]
 pub(super) struct LastPosted(AtomicU64);
 
@@ -67,12 +67,12 @@ impl LastPosted {
     #[inline]
     pub(super) fn get(&self, list: u64) -> Option<usize> {
         let last = self.0.load(Relaxed);
-        (last / MOST as u64 == list).then_some(last as usize % MOST)
+        (last / MOST as u64 == list + 1).then_some(last as usize % MOST)
     }
 
     #[inline]
     pub(super) fn set(&self, list: u64, at: usize) {
-        self.0.store(list * MOST as u64 + at as u64, Relaxed);
+        self.0.store((list + 1) * MOST as u64 + at as u64, Relaxed);
     }
 }
 

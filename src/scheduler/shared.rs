@@ -58,7 +58,7 @@ impl Shared {
         // Declared first, so that it is dropped last, also while unwinding.
         let mut aftermath = Aftermath {
             shared: self,
-            todo: Vec::new(),
+            todo: None,
         };
         let mut session = session;
         let (state, wakes) = session.parts();
@@ -149,7 +149,7 @@ impl RefUnwindSafe for Shared {}
 /// The rest of an event, to be done without the lock.
 struct Aftermath<'a> {
     shared: &'a Arc<Shared>,
-    todo: Vec<Todo<Work>>,
+    todo: Option<Todo<Work>>,
 }
 
 impl Aftermath<'_> {
@@ -157,36 +157,31 @@ impl Aftermath<'_> {
     /// event may skip many tasks.
     #[inline]
     fn take_from(&mut self, state: &mut State) {
-        let Todo {
-            to_start,
-            ended,
-            freed,
-        } = &state.core.todo;
-        // One test for all three: this is done at each event.
-        if to_start.len() | ended.len() | freed.len() > 0 {
-            self.todo.push(std::mem::take(&mut state.core.todo));
+        let more = &mut state.core.todo;
+        if !more.is_empty() {
+            self.todo.get_or_insert_default().append(more);
         }
     }
 
     /// Room and workers first: a drop of a task may wait for what these bring.
     #[cold]
-    fn follow(&self, mut todo: Vec<Todo<Work>>) {
-        for todo in &mut todo {
-            let freed = !todo.freed.is_empty();
-            for capacity in todo.freed.drain(..) {
-                capacity.serve();
-            }
-            // Who blocked meanwhile may have seen room that is now another's.
-            if freed {
-                self.shared.with_state(|_, _, _| ());
-            }
-            for n in todo.to_start.drain(..) {
-                (self.shared.start)(self.shared, n);
-            }
+    fn follow(&self, todo: Todo<Work>) {
+        let Todo {
+            to_start,
+            ended,
+            freed,
+        } = todo;
+        // Who blocked meanwhile may have seen room that is now another's.
+        if !freed.is_empty() {
+            freed.iter().for_each(|capacity| capacity.serve());
+            self.shared.with_state(|_, _, _| ());
+        }
+        for n in to_start {
+            (self.shared.start)(self.shared, n);
         }
         // The wakers and the drops must not wait for the shutdown.
         let _inside = Inside::begin(&**self.shared);
-        for ended in todo.into_iter().flat_map(|todo| todo.ended) {
+        for ended in ended {
             let Ended {
                 tag, job, ending, ..
             } = ended;
@@ -206,8 +201,7 @@ impl Aftermath<'_> {
 impl Drop for Aftermath<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.todo.is_empty() {
-            let todo = std::mem::take(&mut self.todo);
+        if let Some(todo) = self.todo.take() {
             self.follow(todo);
         }
     }

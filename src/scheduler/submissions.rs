@@ -22,16 +22,21 @@
 
 use std::time::Duration;
 
-use crate::slab::Key;
+use crate::slab::{Key, shrink};
 use crate::sync::Mutex;
 
 use super::bodies::{Batch, Bodies};
+use super::clock::nanos;
 use super::local_queue::Work;
 use super::outcome::TaskId;
-use super::posting::{LastPosted, MOST, Posted, Posting};
+use super::posting::{LastPosted, MOST, Posted};
 use super::state::State;
-use super::task_state::{Kind, Placing, Waiting, nanos};
+use super::task_state::{Kind, Placing, Waiting};
 
+/// An empty list keeps room for so many entries.
+const FEW: usize = 4;
+
+#[derive(Default)]
 struct List {
     open: bool,
     tasks: PostedTasks,
@@ -44,7 +49,7 @@ struct List {
 /// The posted tasks.
 #[derive(Default)]
 struct PostedTasks {
-    /// The number of the list: a new one each time it is taken in.
+    /// The number of the list: how often it was taken in.
     number: u64,
     posted: Vec<Posted>,
     /// How many tasks there are.
@@ -55,28 +60,13 @@ struct PostedTasks {
     last: TaskId,
 }
 
-impl List {
-    fn new(number: u64, bodies: Bodies) -> Self {
-        let tasks = PostedTasks {
-            number,
-            ..PostedTasks::default()
-        };
-        Self {
-            open: false,
-            tasks,
-            bodies,
-            wants_bodies: false,
-        }
-    }
-}
-
 /// The list of submissions, on cache lines of its own.
 #[repr(align(128))]
 pub(super) struct Submissions(Mutex<List>);
 
 impl Submissions {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(List::new(1, Bodies::default())))
+        Self(Mutex::default())
     }
 
     /// Posts tasks if the list is open, has room for all of them, and `may_post`. Returns the
@@ -153,11 +143,11 @@ impl Submissions {
                 placing,
                 one,
                 run,
-                named,
+                kinds,
             } = posted;
             match one {
                 Some(task) => state.core.submit_one(caller, placing, task),
-                None => state.core.submit_run(caller, placing, run, named),
+                None => state.core.submit_run(caller, placing, run, kinds),
             }
         }
         state.posting.buffer = posted;
@@ -179,16 +169,13 @@ impl Submissions {
             let last = state.core.last;
             self.take_in(state, false, || now);
             if state.core.unfinished == 0 {
-                // The scheduler is empty: gives back all memory except bodies.
+                // The scheduler is empty: gives back all memory except bodies and a little room.
                 let list = &mut *self.0.lock();
                 list.bodies.take_in(&mut state.posting.bodies);
-                let bodies = std::mem::take(&mut list.bodies);
-                *list = List::new(list.tasks.number + 1, bodies);
-                let bodies = std::mem::take(&mut state.posting.bodies);
-                state.posting = Posting {
-                    bodies,
-                    ..Posting::default()
-                };
+                list.wants_bodies = false;
+                shrink(&mut list.tasks.posted, FEW);
+                shrink(&mut state.posting.buffer, FEW);
+                state.posting.used = false;
             }
             return state.core.last == last;
         }

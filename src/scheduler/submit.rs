@@ -9,13 +9,14 @@ use crate::sync::{Arc, Ordering::Relaxed};
 
 use super::bodies::{Batch, DetachedBatch, TaskBatch};
 use super::cell::{Cell, DetachedCell, Function, Job, Program};
+use super::clock::nanos;
 use super::handles::{Caller, Group, Place, Registration};
 use super::log::{Event, Record, TaskInfo};
 use super::outcome::{Ending, TaskId, TaskResult};
 use super::reject::{Reason, Rejected};
 use super::submissions::To;
 use super::task::Task;
-use super::task_state::{Body, Kind, Placing, Waiting, nanos};
+use super::task_state::{Body, Kind, Placing, Waiting};
 
 impl Caller {
     /// Submits a task in tier 0 and a group of its own. It returns a `Result`, or `()` if it cannot

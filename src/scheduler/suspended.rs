@@ -116,7 +116,7 @@ impl<J: Body> Core<J> {
             let key = task.future().expect(ENTRY);
             self.future_mut(key).phase = Phase::InLine(spot);
         }
-        self.backlog.send_run(lane, tasks, false);
+        self.backlog.send_run(lane, tasks, false, true);
     }
 
     /// A future is woken. If a worker has it, it is polled once more if it is pending. Returns

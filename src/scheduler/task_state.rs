@@ -85,8 +85,8 @@ const LABEL: u64 = 8;
 /// How many bits the flags take.
 const FLAGS: u32 = 4;
 
-/// The flags of a new task.
-#[derive(Clone, Copy)]
+/// The flags of a task, or of one or more of several.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Kind(u64);
 
 impl Kind {
@@ -102,10 +102,22 @@ impl Kind {
     pub(super) fn is_named(self) -> bool {
         self.0 & NAMED != 0
     }
+
+    /// Whether it may have to be run more than once.
+    #[inline]
+    pub(super) fn is_future(self) -> bool {
+        self.0 & FUTURE != 0
+    }
+
+    /// These, and what this task is.
+    #[inline]
+    pub(super) fn or<J>(self, task: &Waiting<J>) -> Self {
+        Self(self.0 | task.bits & (NAMED | FUTURE))
+    }
 }
 
 impl<J: Body> Waiting<J> {
-    /// `queued`: in [`nanos`].
+    /// `queued`: in [nanoseconds](super::clock::nanos).
     #[inline]
     pub(super) fn new(id: TaskId, Kind(flags): Kind, queued: u64, job: J) -> Self {
         Self {
@@ -141,12 +153,6 @@ impl<J: Body> Waiting<J> {
         self.bits & FUTURE != 0
     }
 
-    /// Whether it has a handle; unknown for a future with an entry.
-    #[inline]
-    pub(super) fn is_named(&self) -> bool {
-        self.bits & NAMED != 0
-    }
-
     /// Whether it may have a label; unknown for a future with an entry.
     #[inline]
     pub(super) fn has_label(&self) -> bool {
@@ -176,17 +182,11 @@ impl<J: Body> Waiting<J> {
     /// Notes in its body where it waits, for its handle.
     #[inline]
     pub(super) fn moved(&self, to: Location) {
-        if self.is_named() {
+        // Unknown of a future with an entry.
+        if self.bits & NAMED != 0 {
             self.job.moved(to);
         }
     }
-}
-
-/// A time in nanoseconds, at most 584 years.
-#[inline]
-pub(super) fn nanos(time: Duration) -> u64 {
-    let seconds = time.as_secs().saturating_mul(1_000_000_000);
-    seconds.saturating_add(time.subsec_nanos().into())
 }
 
 impl<J: Body> Item for Waiting<J> {
@@ -196,6 +196,11 @@ impl<J: Body> Item for Waiting<J> {
         if self.bits & ENTERED == 0 {
             self.moved(Location::Backlog(spot));
         }
+    }
+
+    #[inline]
+    fn is_marked(&self) -> bool {
+        self.is_future()
     }
 }
 

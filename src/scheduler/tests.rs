@@ -43,6 +43,11 @@ fn waiting(id: u64, named: bool, job: Arc<dyn Job>) -> Waiting<Arc<dyn Job>> {
     Waiting::new(TaskId(id), kind, 0, job)
 }
 
+/// What one or more of these tasks are.
+fn kinds<J>(run: &[Option<Waiting<J>>]) -> Kind {
+    run.iter().flatten().fold(Kind::default(), Kind::or)
+}
+
 #[derive(Default)]
 struct Woken(AtomicU32);
 

@@ -33,6 +33,10 @@ impl Item for Told {
     fn waits_at(&self, spot: Spot) {
         self.1.set(Some(spot));
     }
+
+    fn is_marked(&self) -> bool {
+        self.0.is_multiple_of(9)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -61,7 +65,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0..LANES, 0..3u32, bump()).prop_map(|(l, t, b)| Op::Alone(l, t, b)),
         2 => (0..LANES, 0..LEVELS.len(), bump()).prop_map(|(l, g, b)| Op::Group(l, g, b)),
         3 => Just(Op::Claim),
-        8 => (1..9usize, 2..20usize).prop_map(|(most, stop)| Op::ClaimRun(most, stop)),
+        8 => (1..9usize, 2..24usize).prop_map(|(most, stop)| Op::ClaimRun(most, stop)),
         8 => n().prop_map(Op::Begin),
         3 => n().prop_map(Op::Unclaim),
         8 => n().prop_map(Op::Complete),
@@ -198,7 +202,8 @@ impl Twins {
     fn send_run(&mut self, lane: LaneKey, count: usize) {
         let items: Vec<_> = (0..count).map(|_| Some(self.make())).collect();
         let items_too: Vec<_> = items.iter().flatten().map(|told| told.0).collect();
-        self.subject.send_run(lane, items, true);
+        let mark = items.iter().flatten().any(Told::is_marked);
+        self.subject.send_run(lane, items, true, mark);
         for n in items_too {
             let place = self.singles.send_alone(lane, 0, None, n);
             assert_eq!(self.spot(n), Spot::Alone(lane, 0, place));
@@ -220,18 +225,21 @@ impl Twins {
     }
 
     fn claim_run(&mut self, most: usize, stop: usize) {
-        let claim = self.subject.claim_run(false, |_, _| {
-            (most, |told: &Told| !told.0.is_multiple_of(stop))
+        let mut mark = false;
+        let claim = self.subject.claim_run(false, |_, _, of_run| {
+            mark = of_run;
+            let goes = |told: &Told| !told.0.is_multiple_of(stop);
+            (most, (stop < 20).then_some(goes))
         });
         let Some(ours) = claim else {
             return;
         };
-        assert!(ours.len() <= most);
+        assert!(ours.len() <= most && (mark || !ours.iter().any(Told::is_marked)));
         let theirs: VecDeque<_> = (0..ours.len())
             .map_while(|_| self.singles.claim())
             .collect();
         let items: Vec<_> = ours.iter().map(|told| told.0).collect();
-        assert!(items.iter().all(|n| !n.is_multiple_of(stop)));
+        assert!(stop >= 20 || items.iter().all(|n| !n.is_multiple_of(stop)));
         assert!(theirs.iter().map(|claim| claim.item).eq(items.clone()));
         assert!(theirs.iter().all(|claim| claim.holds == ours.holds()));
         self.waiting.retain(|n| !items.contains(n));
@@ -288,12 +296,13 @@ proptest! {
     }
 }
 
-/// How many of eight are claimed: not the last, and no more than each bound allows.
+/// How many of eight are claimed: no more than each bound allows.
 #[test]
 fn as_many_of_a_run_are_claimed_as_there_may_be() {
     let free = Limit::Unlimited;
     for (cap, others, most, stop, count) in [
-        (free, 0, 99, 99, 7),
+        (free, 0, 99, 99, 8),
+        (free, 0, 7, 99, 7),
         (free, 0, 3, 99, 3),
         (free, 0, 99, 5, 4),
         (Limit::AtMost(2), 0, 99, 99, 2),
@@ -302,11 +311,11 @@ fn as_many_of_a_run_are_claimed_as_there_may_be() {
         let mut backlog = Backlog::new(Bypass::default());
         let lane = backlog.add_lane(4, cap).unwrap();
         let other = backlog.add_lane(1, free).unwrap();
-        backlog.send_run(lane, (1..=8_u32).map(Some).collect(), true);
+        backlog.send_run(lane, (1..=8_u32).map(Some).collect(), true, false);
         (0..others).for_each(|n| _ = backlog.send_alone(other, 0, None, n));
-        let claim = backlog.claim_run(false, |of, &first| {
-            assert_eq!((of, first), (lane, 1));
-            (most, move |&n: &u32| n < stop)
+        let claim = backlog.claim_run(false, |of, &first, mark| {
+            assert_eq!((of, first, mark), (lane, 1, false));
+            (most, Some(move |&n: &u32| n < stop))
         });
         assert_eq!(claim.map(|claim| claim.len()), Some(count));
         assert_eq!(backlog.lane(lane).in_use as usize, count);
@@ -327,11 +336,11 @@ fn what_is_left_of_a_run_that_has_begun_was_not_overtaken() {
     for (begun, overtaken) in [(0, 1), (1, 0)] {
         let mut backlog = Backlog::new(Bypass::AtMost(2));
         let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
-        backlog.send_run(lane, (1..=4).map(Some).collect(), true);
+        backlog.send_run(lane, (1..=4).map(Some).collect(), true, false);
         backlog.send_alone(lane, 0, Some(255), 5);
         assert_eq!(backlog.claim().map(|claim| claim.item), Some(5));
-        let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
-        let mut claim = claim.expect("three are next");
+        let claim = backlog.claim_run(false, |_, _, _| (9, None::<fn(&i32) -> bool>));
+        let mut claim = claim.expect("four are next");
         (0..begun).for_each(|n| assert_eq!(claim.pop(), Some(n + 1)));
         backlog.give_back(claim);
         let next = backlog.claim().unwrap();
@@ -344,12 +353,35 @@ fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
     let mut backlog = Backlog::new(Bypass::default());
     let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
     let second = backlog.next_spots(lane).nth(1).unwrap();
-    backlog.send_run(lane, (1..=4).map(Some).collect(), true);
+    backlog.send_run(lane, (1..=4).map(Some).collect(), true, false);
     assert_eq!(backlog.take_out(second).map(|(item, _)| item), Some(2));
     assert_eq!(backlog.take_out(second), None);
     assert_eq!(backlog.claim().map(|claim| claim.item), Some(1));
-    let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
-    assert!(claim.expect("two are next").iter().eq(&[3]));
+    let claim = backlog.claim_run(false, |_, _, _| (9, None::<fn(&i32) -> bool>));
+    assert!(claim.expect("two are next").iter().eq(&[3, 4]));
+}
+
+/// It may be marked; and it must wait right before the run, alone and without a bump.
+#[test]
+fn one_that_waits_alone_begins_the_run_behind_it() {
+    let lone = |bump, between: bool| {
+        let mut backlog = Backlog::new(Bypass::default());
+        let lane = backlog.add_lane(1, Limit::Unlimited).unwrap();
+        let told = |n| Told(n, Rc::default());
+        backlog.send_alone(lane, 0, bump, told(9));
+        if between {
+            let other = backlog.add_lane(1, Limit::AtMost(0)).unwrap();
+            backlog.send_alone(other, 0, None, told(1));
+        }
+        backlog.send_run(lane, vec![Some(told(2)), Some(told(3))], true, false);
+        let claim = backlog.claim_run(false, |_, _, mark| {
+            assert!(mark, "the first is");
+            (9, None::<fn(&Told) -> bool>)
+        });
+        claim.map_or(0, |claim| claim.len())
+    };
+    assert_eq!([lone(None, false), lone(None, true)], [3, 0]);
+    assert_eq!(lone(Some(100), false), 0);
 }
 
 /// The run has all turns of its lane; then the lane has them again.
@@ -357,9 +389,9 @@ fn one_that_is_taken_out_of_a_run_leaves_no_gap() {
 fn a_run_goes_back_with_its_turns() {
     let mut backlog = Backlog::new(Bypass::default());
     let lanes = [2, 1].map(|weight| backlog.add_lane(weight, Limit::Unlimited).unwrap());
-    backlog.send_run(lanes[0], (1..=4).map(Some).collect(), true);
-    backlog.send_run(lanes[1], (5..=6).map(Some).collect(), true);
-    let claim = backlog.claim_run(false, |_, _| (9, |_: &i32| true));
+    backlog.send_run(lanes[0], (1..=4).map(Some).collect(), true, false);
+    backlog.send_run(lanes[1], (5..=6).map(Some).collect(), true, false);
+    let claim = backlog.claim_run(false, |_, _, _| (9, None::<fn(&i32) -> bool>));
     let claim = claim.expect("two are next");
     assert!(claim.iter().eq(&[1, 2]));
     backlog.give_back(claim);

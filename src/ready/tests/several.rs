@@ -39,11 +39,11 @@ impl Block {
         place?.take()
     }
 
-    /// Takes up to this many, but not the last.
-    fn take_first(&mut self, most: usize) -> Option<(Vec<u64>, usize, u64)> {
-        let n = most.min(self.waiting() - 1);
-        let taken: Vec<_> = (0..n).filter_map(|_| self.pop()).collect();
-        (n > 0).then_some((taken, n, self.first()?))
+    /// Takes up to this many.
+    fn take_first(&mut self, most: usize) -> Option<(usize, Option<u64>, Vec<u64>)> {
+        let n = most.min(self.waiting());
+        let taken = (0..n).filter_map(|_| self.pop()).collect();
+        (n > 0).then_some((n, self.first(), taken))
     }
 }
 
@@ -72,6 +72,8 @@ enum Op {
     Bumped(u8),
     Pop(bool),
     TakeFirst(usize),
+    /// The only one is taken, if it is alone in its entry.
+    TakeOnly,
     /// A group leaves, wherever it is.
     Remove(usize),
     /// A group leaves in the same way, and comes back bumped.
@@ -140,6 +142,7 @@ impl Pair {
             }
             Op::Pop(oldest_first) => self.pop(oldest_first),
             Op::TakeFirst(most) => self.take_first(most),
+            Op::TakeOnly => self.take_only(),
             Op::Remove(n) if !self.list.is_empty() => {
                 let member = self.remove(n % self.list.len());
                 self.gone.push(member);
@@ -182,21 +185,38 @@ impl Pair {
     }
 
     fn take_first(&mut self, most: usize) {
-        let plain = self.line.is_plain();
+        let takes = self.line.is_plain() && self.line.row.behind > 0;
         let taken = self.line.take_first(|block| block.take_first(most));
         self.list.sort_by_key(|member| member.ticket);
         let first = self.list.first().and_then(|first| first.block);
         let of_first = |m: &&Member| first.is_some() && m.block == first;
-        let waiting = self.list.iter().filter(of_first).count();
-        let n = most.min(waiting.saturating_sub(1));
-        let expected: Vec<_> = match plain {
-            true => self.list.drain(..n).collect(),
-            false => vec![],
-        };
+        let waiting = self.list.iter().filter(of_first).count().max(1);
+        let n = if takes { most.min(waiting) } else { 0 };
+        let expected: Vec<_> = self.list.drain(..n).collect();
         let tickets: Vec<_> = expected.iter().map(|m| m.ticket).collect();
-        let count = tickets.len();
-        assert_eq!(taken, (count > 0).then_some((tickets, count)));
+        assert_eq!(taken, (n > 0).then_some((n, tickets)));
         self.gone.extend(expected);
+    }
+
+    fn take_only(&mut self) {
+        // Else there are ranks, or a gap.
+        let one = self.line.row.entries.len() == 1;
+        let alone = |block: &Block| block.waiting() == 1;
+        let ticket = self.list.iter().map(|m| m.ticket).min().unwrap_or(0);
+        assert_eq!(self.line.take_only(ticket + 1, 7, alone), None);
+        assert_eq!(self.line.take_only(ticket, 7, |_| false), None);
+        let taken = self.line.take_only(ticket, 7, alone);
+        let only = match self.list[..] {
+            [only] if one && only.position == Position::new(7, ticket, None) => Some(only),
+            _ => None,
+        };
+        assert_eq!(
+            taken.and_then(|block| block.first()),
+            only.map(|m| m.ticket)
+        );
+        if only.is_some() {
+            self.gone.append(&mut self.list);
+        }
     }
 
     fn remove(&mut self, at: usize) -> Member {
@@ -246,6 +266,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => level().prop_map(Op::Bumped),
         6 => any::<bool>().prop_map(Op::Pop),
         6 => (0..9_usize).prop_map(Op::TakeFirst),
+        1 => Just(Op::TakeOnly),
         5 => n().prop_map(Op::Remove),
         2 => (n(), level()).prop_map(|(n, level)| Op::Bump(n, level)),
         3 => n().prop_map(Op::Return),
@@ -290,6 +311,6 @@ fn one_that_is_bumped_out_of_the_middle_leaves_the_others_as_one() {
     assert!(pair.line.is_plain());
     pair.apply(&Op::TakeFirst(9));
     let left: Vec<_> = pair.list.iter().map(|member| member.ticket).collect();
-    assert_eq!(left, [5], "1, 2 and 4 at once, and not the last");
+    assert_eq!(left, [0; 0], "all four at once");
     pair.drain();
 }

@@ -137,11 +137,9 @@ impl World {
         if tiered {
             return;
         }
-        let mut named = false;
         let run: Vec<_> = (0..count)
             .map(|_| {
                 let (job, is_named) = self.make(caller, group, 0);
-                named |= is_named;
                 Some(waiting(self.tasks.len() as u64, is_named, job))
             })
             .collect();
@@ -151,7 +149,10 @@ impl World {
             bump,
             ..Placing::default()
         };
-        self.event(|state, _, _| state.core.submit_run(key, placing, run, named));
+        self.event(|state, _, _| {
+            let kinds = super::kinds(&run);
+            state.core.submit_run(key, placing, run, kinds);
+        });
     }
 
     fn submits(&mut self) {

@@ -10,13 +10,13 @@ use crate::limit::{Bypass, Limit};
 use crate::scheduler::caller::{CallerOptions, OnFailure, Synced};
 use crate::scheduler::cell::{Cell, DetachedCell, Function, HasOutcome, Job};
 use crate::scheduler::core::Core;
-use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, next};
+use crate::scheduler::local_queue::{LocalQueue, Report, RunResult, Work, next};
 use crate::scheduler::outcome::{Ending, TaskId};
 use crate::scheduler::spawn::Stage;
 use crate::scheduler::stall::Target;
 use crate::scheduler::state::State;
 use crate::scheduler::summary::Summary;
-use crate::scheduler::task_state::{Ended, Location, Placing, Tag};
+use crate::scheduler::task_state::{Ended, Location, Placing, Tag, Waiting};
 use crate::slab::Key;
 use crate::wait::WakeBatch;
 
@@ -74,8 +74,8 @@ impl World {
         let first = self.state.core.last.0 + 1;
         let run = (first..).take(tasks);
         let run = run.map(|id| Some(waiting(id, true, self.job())));
-        let (alone, run) = (Placing::default(), run.collect());
-        self.state.core.submit_run(self.caller, alone, run, true);
+        let run = run.collect();
+        self.submit_run(run);
     }
 
     /// The same; those that are futures have no cells.
@@ -85,8 +85,13 @@ impl World {
             let job = if future { awaits(None) } else { self.job() };
             Some(waiting(id, false, job))
         });
-        let (alone, run) = (Placing::default(), run.collect());
-        self.state.core.submit_run(self.caller, alone, run, false);
+        let run = run.collect();
+        self.submit_run(run);
+    }
+
+    fn submit_run(&mut self, run: Vec<Option<Waiting<Work>>>) {
+        let (alone, kinds) = (Placing::default(), super::kinds(&run));
+        self.state.core.submit_run(self.caller, alone, run, kinds);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
