@@ -25,7 +25,7 @@ impl<T: Item> Backlog<T> {
     }
 
     /// Sends at least one message as a run, into tier 0. With `tell`, each learns where it waits.
-    /// With `mark`, some may be [marked](Item::is_marked).
+    /// With `mark`, some may be marked (see `Item`).
     pub fn send_run(&mut self, lane: LaneKey, items: Vec<Option<T>>, tell: bool, mark: bool) {
         let first = self.order.mint_many(items.len() as u64);
         let mut run = Run::new(first, items, mark);
