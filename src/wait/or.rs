@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Op, Wait, sealed};
+use super::{Op, Wait, drop_quietly, sealed};
 
 impl<O: Op> Wait<O> {
     /// Waits for this or for `other`, whichever comes first: `Ok` with the result of this, or `Err`
-    /// with that of `other`, which is a wait or any future. If both are ready, it is this. The one
-    /// that comes second is dropped, and loses nothing.
+    /// with that of `other`: a wait, or any other future, pinned if it has to be. If both are ready,
+    /// it is this. The one that comes second is dropped, and loses nothing; a panic of its drop ends
+    /// there.
     ///
     /// A wait that ends on a signal, also in a thread, and keeps its place in line until then:
     ///
@@ -67,8 +68,9 @@ impl<O: Op, F: Future + Unpin> Op for Or<O, F> {
             either = Pin::new(other).poll(cx).map(Err);
         }
         if either.is_ready() {
-            // Now, not with the outer wait: what the second was granted goes on.
-            self.0 = None;
+            // Now, not with the outer wait: what the second was granted goes on. The result is kept
+            // if a drop panics.
+            drop_quietly(self.0.take());
         }
         either
     }

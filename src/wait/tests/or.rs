@@ -109,3 +109,30 @@ fn a_second_by_reference_goes_on() {
     other.open(1);
     second.wait();
 }
+
+struct BadDrop;
+
+impl Future for BadDrop {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for BadDrop {
+    fn drop(&mut self) {
+        panic!("a bad drop");
+    }
+}
+
+#[test]
+fn the_result_is_kept_if_the_drop_of_the_second_panics() {
+    let (wait, _) = Scripted::wait(vec![Box::new(silent)]);
+    let mut either = wait.or(BadDrop);
+    assert!(poll_once(&mut either, Waker::noop()).is_pending());
+    assert_eq!(
+        poll_once(&mut either, Waker::noop()),
+        Poll::Ready(Ok("done"))
+    );
+}
