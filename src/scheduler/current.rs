@@ -147,6 +147,11 @@ fn current_task(shared: &Arc<Shared>) -> Option<(TaskId, u32)> {
     Some((task, worker_of(shared)?))
 }
 
+/// Whether the calling thread runs a task of this scheduler.
+pub(super) fn is_here(shared: &Arc<Shared>) -> bool {
+    current_task(shared).is_some()
+}
+
 /// The worker of this scheduler as which the calling thread works, if it does.
 fn worker_of(shared: &Arc<Shared>) -> Option<u32> {
     WORKER.with(|worker| {

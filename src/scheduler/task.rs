@@ -13,7 +13,7 @@ use crate::trace;
 use crate::wait::{ClonedWaker, Op, Wait, drop_quietly, look_twice, sealed};
 
 use super::cell::{HasOutcome, PolledResult};
-use super::current::{block, gives_up, unblock};
+use super::current::{block, gives_up, is_here, unblock};
 use super::outcome::{Outcome, TaskId};
 use super::shared::Shared;
 use super::stall::Target;
@@ -223,6 +223,13 @@ impl<'a, R, E, T> First<'a, R, E, T> {
         Self { tasks, gives }
     }
 
+    /// The scheduler of one of the tasks: that whose task the thread runs, if there is one.
+    fn here(&self) -> &Arc<Shared> {
+        let mut all = self.tasks.iter().map(|task| &task.shared);
+        let own = all.find(|shared| is_here(shared));
+        own.unwrap_or(&self.tasks[0].shared)
+    }
+
     /// The first outcome that `look` finds.
     fn find(
         &self,
@@ -301,7 +308,7 @@ impl<R, E, T> Op for First<'_, R, E, T> {
 
     /// Tasks of another scheduler go on whatever this one does.
     fn block(&mut self, waker: &Waker) {
-        let shared = &self.tasks[0].shared;
+        let shared = self.here();
         let goes_on = |task: &Task<R, E>| task.has_ended() || !Arc::ptr_eq(&task.shared, shared);
         let targets = self.tasks.iter().map(|task| Target::Task(task.id));
         let one_goes_on = || self.tasks.iter().any(goes_on);
@@ -309,10 +316,10 @@ impl<R, E, T> Op for First<'_, R, E, T> {
     }
 
     fn give_up(&mut self) -> Option<Self::Output> {
-        gives_up(&self.tasks[0].shared).then_some(Err(OutcomeError::Stalled(Stalled)))
+        gives_up(self.here()).then_some(Err(OutcomeError::Stalled(Stalled)))
     }
 
     fn unblock(&mut self) {
-        unblock(&self.tasks[0].shared);
+        unblock(self.here());
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::task::Waker;
 use std::thread::yield_now;
+use std::time::Duration;
 
 use crate::limit::Limit;
 use crate::scheduler::stall::Target;
 use crate::scheduler::{How, Place, Scheduler, Verdict, first};
+use crate::wait::Op;
 
 /// The task waits for a paused task and for one that ends: alone, and beside a task that waits
 /// for another paused one, and began to wait later.
@@ -49,5 +52,44 @@ fn the_one_that_ends_is_taken_and_no_wait_gives_up() {
             assert!(matches!(verdict, Verdict::Ok(())));
         }
         scheduler.shutdown(How::Drain).wait().unwrap();
+    }
+}
+
+/// What the worker has claimed behind the task that blocks goes back, wherever the task of this
+/// scheduler is among those that it waits for.
+#[test]
+fn a_wait_also_for_a_task_of_another_scheduler_keeps_no_claimed_task() {
+    for at in 0..2 {
+        let long = Duration::from_secs(1000);
+        let builder = Scheduler::builder().workers(1).claim_time(long);
+        let scheduler = Arc::new(builder.build().unwrap());
+        let elsewhere = Scheduler::builder().workers(1).build().unwrap();
+        let [caller, other] =
+            [&*scheduler, &elsewhere].map(|of| of.caller("main", Default::default()).unwrap());
+        // The worker knows how long tasks take before it claims several.
+        caller.exec(|| Ok::<_, ()>(())).unwrap().detach();
+        caller.synchronize().wait().unwrap();
+        let held = [scheduler.hold(), elsewhere.hold()];
+        let (give, given) = channel();
+        let shared = Arc::clone(&scheduler.shared);
+        let mut waits = caller
+            .exec(move || {
+                let mut both: [_; 2] = given.recv().map_err(drop)?;
+                let queue = shared.state.lock().queue(1);
+                let is_claimed = || !queue.lock().waiting.is_empty();
+                let (before, mut wait) = (is_claimed(), first(&mut both));
+                wait.op_mut().block(Waker::noop());
+                let after = is_claimed();
+                wait.op_mut().unblock();
+                Ok::<_, ()>((before, after))
+            })
+            .unwrap();
+        let mut both = [&caller, &other].map(|of| of.exec(|| Ok::<_, ()>(())).unwrap());
+        both.rotate_left(at);
+        give.send(both).unwrap();
+        let [here, _elsewhere] = held;
+        drop(here);
+        let claimed = waits.outcome().wait().unwrap().verdict.ok();
+        assert_eq!(claimed, Some((true, false)));
     }
 }
