@@ -84,8 +84,8 @@ impl<K: Ord, J> Builder<K, J> {
 
     /// Calls this when a claim is dropped outside of a panic, neither completed nor given back.
     /// Most often a `complete` was forgotten: log it, or panic in a test. The job has failed by
-    /// then, and no lock is held. A claim whose lease ran out before is not reported. [`Counts::dropped`](super::Counts::dropped) counts such drops in
-    /// any case.
+    /// then, and no lock is held. A claim whose lease ran out before is not reported.
+    /// [`Counts::dropped`](super::Counts::dropped) counts such drops in any case.
     pub fn on_dropped(mut self, callback: impl Fn(JobId) + Send + Sync + 'static) -> Self {
         self.on_dropped = Some(Box::new(callback));
         self

@@ -55,8 +55,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Locks the first of these resources that can be had now, and returns its position.
     ///
     /// If there is none, it waits for the first in the list as [`lock`](Self::lock) does, and
-    /// returns 0. For an empty list it returns `None`, even if the table is closed. While it waits, it does not take another
-    /// resource that is released: so it waits in one queue only, and has its turn there.
+    /// returns 0. For an empty list it returns `None`, even if the table is closed. While it
+    /// waits, it does not take another resource that is released: so it waits in one queue only,
+    /// and has its turn there.
     ///
     /// ```
     /// # use conversant::lock_table::{LockError, LockTable, Resource};
