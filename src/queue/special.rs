@@ -205,11 +205,14 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     let failed = shared.failed(failed);
     let message = failed.head();
     let group = live.group.as_ref().expect(LIVE);
-    let by_rule = behind.len() == 0 && how == Failure::ByRule;
-    if by_rule && shared.built.retry.is_plain(failed.attempts) {
+    if how == Failure::ByRule && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
-        if mailbox.is_plain_but(BARE) && shared.wants(&failed.message) {
-            group.put_back(&mut mailbox, failed);
+        let wanted = |taken: &Taken<T>| shared.wants(&taken.message);
+        let all_wanted = wanted(&failed) && behind.as_slice().iter().all(wanted);
+        if mailbox.is_plain_but(BARE) && all_wanted {
+            for taken in behind.rev().chain([failed]) {
+                group.put_back(&mut mailbox, taken);
+            }
             _ = mailbox.count_waiting(group.waiting());
             return;
         }

@@ -376,3 +376,25 @@ fn the_epoch_does_not_begin_again() {
     epoch.fetch_add(u32::MAX.into(), Ordering::Relaxed);
     assert!(turns[0].next().is_none());
 }
+
+/// Without a pause, only the group's lock is needed.
+#[test]
+fn a_batch_is_given_back_without_the_queues_lock() {
+    let queue = Queue::builder().attempts(2).build().unwrap();
+    let lane = queue.lane(1, Limit::Unlimited).unwrap();
+    let conversation = lane.conversation().unwrap();
+    conversation.send_all([1, 2, 3]).unwrap();
+    let mut turn = queue.try_receive().unwrap().into_owned();
+    let (ends, ended) = std::sync::mpsc::channel();
+    let turn = queue.shared().with_state(|_| {
+        std::thread::spawn(move || {
+            turn.next_batch(3).unwrap().complete_up_to(1);
+            ends.send(turn).unwrap();
+        });
+        ended.recv_timeout(std::time::Duration::from_secs(60))
+    });
+    let mut turn = turn.expect("it waits for the queue's lock");
+    let again = turn.next_batch(3).unwrap();
+    assert_eq!(again.attempt(), 2);
+    assert!(again.complete().eq([2, 3]));
+}

@@ -145,7 +145,9 @@ impl<'q, T> Turn<'q, T> {
     /// out. In a lane that has used a tier other than 0 each batch is one message.
     ///
     /// Cost: a step for each message, under the group's lock. Those that come back take O(log n)
-    /// each, under the queue's lock: ask for no more than you expect to complete.
+    /// each, under the same lock, or under the queue's if the failure makes the group pause or
+    /// poisons it, or in the cases that the [module](super) lists: ask for no more than you expect
+    /// to complete.
     #[inline]
     pub fn next_batch(&mut self, n: usize) -> Option<Batch<'_, T>> {
         let live = &mut self.live;
