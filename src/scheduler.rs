@@ -304,7 +304,8 @@ impl Scheduler {
     /// more workers, such as a runtime that has ended, ends no drain: end the scheduler before it.
     ///
     /// Cancel safe: a dropped wait only stops waiting. The shutdown begins with its first poll,
-    /// and goes on. That poll takes a step for each caller, under the scheduler's lock.
+    /// and goes on. The first poll of all takes a step for each caller, under the scheduler's lock;
+    /// so does each that cancels.
     ///
     /// # Errors
     ///

@@ -112,8 +112,14 @@ impl Shared {
     /// This caller, or all, takes no more tasks; those that wait are done, or cancelled.
     pub(super) fn close(self: &Arc<Self>, of: Option<Key>, how: How) {
         let capacities = self.with_state(|state, _, _| {
+            let again = of.is_none() && state.core.closed;
             state.core.close(of);
-            state.core.capacities(of)
+            // A closed scheduler gets no caller, and the first close ends the waits for room.
+            if again {
+                Vec::new()
+            } else {
+                state.core.capacities(of)
+            }
         });
         for capacity in capacities {
             capacity.close();

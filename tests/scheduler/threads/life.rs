@@ -74,6 +74,20 @@ fn shutdown_refuses_callers_and_tasks_and_drains() {
     });
 }
 
+/// So many that the test would not end if each shutdown took a step for each caller.
+#[test]
+fn a_crowd_shuts_down_a_crowd_of_callers() {
+    const CROWD: usize = 40_000;
+    finishes(|| {
+        let (scheduler, _caller) = one_caller(1);
+        let caller = |_| scheduler.caller("one", CallerOptions::default()).unwrap();
+        let _callers: Vec<_> = (0..CROWD).map(caller).collect();
+        for _ in 0..CROWD {
+            end(&scheduler);
+        }
+    });
+}
+
 #[test]
 fn shutdown_with_cancel_ends_what_waits_of_every_caller() {
     finishes(|| {
