@@ -216,7 +216,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # Errors
     ///
     /// [`SendError`] with the message, if the queue is closed, or the queue, the group or the
-    /// lane is full.
+    /// lane is full. The key is dropped: to keep it, use [`send_ref`](Self::send_ref).
     #[inline]
     pub fn send(&self, key: K, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);

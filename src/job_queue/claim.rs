@@ -178,7 +178,8 @@ impl<'q, K, J> Claim<'q, K, J> {
     /// # Panics
     ///
     /// If the iterator does; then no claim is completed. If a `clone` does, as for
-    /// [`complete`](Self::complete); then all are completed.
+    /// [`complete`](Self::complete), or the drop of a job that an expired claim still showed; then
+    /// all are completed, and what they return is dropped.
     pub fn complete_all(
         claims: impl IntoIterator<Item = Self>,
     ) -> Vec<Result<Taken<K, J>, Expired>> {

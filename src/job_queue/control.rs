@@ -91,7 +91,9 @@ impl<K, J> JobQueue<K, J> {
 
     /// The date of now: all dates of this queue count from the same origin. It is the latest time
     /// that [`advance`](Self::advance) was told; if there is or was a
-    /// [`Ticker`](crate::ticker::Ticker), at least the time since the first one's origin.
+    /// [`Ticker`](crate::ticker::Ticker), at least the time since the first one's origin. What is
+    /// due by now, and a lease that has run out by now, waits for the next `advance`: a ticker's
+    /// comes as soon as its thread gets to run.
     ///
     /// ```
     /// # use std::time::{Duration, Instant};
@@ -173,7 +175,7 @@ impl<K, J> JobQueue<K, J> {
     ///
     /// # Errors
     ///
-    /// [`Refused::Stale`] if there is no such job any more.
+    /// [`Refused::Stale`] if there is no such job any more. The new key is dropped.
     pub fn rekey(&self, id: JobId, mut key: K) -> Result<K, Refused> {
         self.with_job(id, |jobs, id| jobs.rekey(id, &mut key))?;
         Ok(key)

@@ -22,8 +22,9 @@ use super::special::{self, LIVE, Live, Owner};
 /// A turn holds one unit of the group's limit and of the lane's cap, from its claim to its end.
 /// After the drop, a group with work and a free unit is in line again, as the youngest.
 ///
-/// Each message is a [`Delivery`] that borrows the turn, so there is one at a time.
-/// [`Delivery::detach`] makes one that outlives the turn.
+/// Each message is a [`Delivery`] that borrows the turn, so there is one at a time, and a turn is no
+/// iterator: loop by `while let Some(delivery) = turn.next()`. [`Delivery::detach`] makes one that
+/// outlives the turn.
 ///
 /// If a turn is forgotten (`mem::forget`), its group stays held for ever.
 ///

@@ -136,6 +136,10 @@ impl Builder {
     /// Called on each worker's thread before its first task, with the worker's number: to pin the
     /// thread, or to set thread-local values for its tasks. A panic ends only the call. Replaces
     /// a pool.
+    ///
+    /// The hook must not wait for a task of this scheduler: until it returns, the worker runs no
+    /// task and starts no other worker, so the wait may hang, without the error
+    /// [`Stalled`](crate::error::Stalled), which only tasks get.
     pub fn on_thread_start(self, hook: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let on_start = Some(Box::new(hook) as Hook);
         self.threads(|threads| Threads {
