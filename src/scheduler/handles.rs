@@ -45,7 +45,8 @@ impl<'a> Place<'a> {
         Self::default()
     }
 
-    /// In this tier.
+    /// In this tier. With t tiers of the caller outstanding, one that comes or goes between others
+    /// moves up to t / 2 entries of 16 bytes, under the scheduler's lock.
     #[must_use]
     pub fn tier(mut self, tier: u32) -> Self {
         self.placing.tier = Some(tier);
