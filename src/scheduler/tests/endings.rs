@@ -1,5 +1,6 @@
 //! Reports of several tasks at once.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -105,4 +106,26 @@ fn while_somebody_waits_for_room_each_ending_is_reported_at_once() {
         drop(wait);
         assert!(takes() > 1);
     }
+}
+
+/// A task that a synchronize covers begins the run of those that were posted after it.
+#[test]
+fn of_a_run_that_begins_before_a_synchronize_only_those_are_claimed() {
+    let mut world = runs::World::new(2);
+    let group = world.serial_group();
+    (0..2).for_each(|_| world.submit(Some(group), 0));
+    let first = world.claim(1, 1).unwrap();
+    world.submit(None, 0);
+    assert!(world.synchronize().is_pending());
+    world.post(3);
+    // Two that it covers wait: one in the group, and one before the others of the run.
+    let mut claimed = VecDeque::new();
+    assert_eq!(world.state.core.prefetch(9, 9, &mut claimed), (1, 1));
+    let claimed = claimed.pop_front().expect("the first of the run");
+    world.state.core.unclaim(claimed);
+    assert_eq!(world.rest(first), [1]);
+    assert_eq!(world.synced(), None);
+    assert_eq!(world.drain(), [3, 4, 5, 6, 2]);
+    assert_eq!(world.synced().unwrap().ok, 3);
+    world.check_empty();
 }
