@@ -74,6 +74,8 @@ impl Builder {
     ///   `(2 * workers + 1) * claims - 1` later tasks of its caller may begin before it, and twice
     ///   as many if other callers have work, or if it goes back meanwhile. The same holds for a
     ///   task of a group whose limit is above 1, for later tasks of that group.
+    /// - A caller whose last waiting task is claimed ends its turns in a row; if claimed tasks go
+    ///   back, it has as many again.
     /// - Tasks that wait for later tasks by other means than the waits of this scheduler may
     ///   deadlock: these need 1.
     ///
