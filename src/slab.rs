@@ -374,10 +374,16 @@ impl<T> Slab<T> {
 /// Gives memory back if most of it is not used: for a list that has become shorter. It keeps room
 /// for `least`.
 pub(crate) fn shrink<T>(list: &mut Vec<T>, least: usize) {
-    let room = least.max(2 * list.len());
-    if list.capacity() > 2 * room {
+    if let Some(room) = less_room(list.len(), list.capacity(), least) {
         list.shrink_to(room);
     }
+}
+
+/// How much room such a list keeps, if it is to give any back.
+#[inline]
+pub(crate) fn less_room(len: usize, capacity: usize, least: usize) -> Option<usize> {
+    let room = least.max(2 * len);
+    (capacity > 2 * room).then_some(room)
 }
 
 impl<T: fmt::Debug> fmt::Debug for Slab<T> {

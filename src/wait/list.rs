@@ -36,6 +36,7 @@ use std::task::Waker;
 
 use super::session::WakeBatch;
 use crate::shown::says;
+use crate::slab::less_room;
 
 /// A place in the queue: a lower one came earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -260,10 +261,10 @@ impl<D> Waiters<D> {
             self.notified = 0;
         }
         self.skip_notified();
-        let room = MANY.max(2 * self.waiters.len());
-        if self.len == 0 && self.waiters.capacity() > FEW {
+        let (len, capacity) = (self.waiters.len(), self.waiters.capacity());
+        if self.len == 0 && capacity > FEW {
             self.waiters = VecDeque::new();
-        } else if self.waiters.capacity() > 2 * room {
+        } else if let Some(room) = less_room(len, capacity, MANY) {
             self.waiters.shrink_to(room);
         }
     }
