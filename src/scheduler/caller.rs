@@ -322,7 +322,7 @@ impl CallerState {
             earlier.first_failure = None;
         }
         let later = std::mem::replace(&mut self.current.summary, earlier);
-        self.current.summary.add(later);
+        self.current.summary += later;
         closing.waker
     }
 }

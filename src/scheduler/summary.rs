@@ -1,6 +1,7 @@
 //! How many tasks ended how.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use super::outcome::{Ending, TaskId};
 
@@ -67,8 +68,11 @@ impl Summary {
             self.first_failure.get_or_insert(id);
         }
     }
+}
 
-    pub(super) fn add(&mut self, later: Summary) {
+/// Adds the summary of later tasks: the first failure stays.
+impl AddAssign for Summary {
+    fn add_assign(&mut self, later: Self) {
         self.tasks += later.tasks;
         self.ok += later.ok;
         self.failed += later.failed;

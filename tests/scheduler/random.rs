@@ -231,7 +231,7 @@ impl World {
 
     fn synchronize(&mut self, caller: usize) {
         match self.sim.synchronize(self.callers[caller]) {
-            Ok(summary) => add(&mut self.summed[caller], summary),
+            Ok(summary) => self.summed[caller] += summary,
             Err(SyncError::NothingOutstanding | SyncError::Stalled(_)) => {}
             Err(SyncError::Busy) => panic!("nobody else synchronizes"),
         }
@@ -355,14 +355,6 @@ impl World {
 
 fn pick<T>(from: &[T], n: usize) -> Option<&T> {
     from.get(n.checked_rem(from.len())?)
-}
-
-fn add(sum: &mut Summary, more: Summary) {
-    sum.tasks += more.tasks;
-    sum.ok += more.ok;
-    sum.failed += more.failed;
-    sum.cancelled += more.cancelled;
-    sum.skipped += more.skipped;
 }
 
 fn agree(sum: &Summary, rows: &[&Record]) -> bool {

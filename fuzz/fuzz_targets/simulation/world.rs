@@ -80,15 +80,6 @@ fn pick<T>(all: &[T], which: u8) -> Option<usize> {
     usize::from(which).checked_rem(all.len())
 }
 
-fn add(sum: &mut Summary, more: Summary) {
-    sum.tasks += more.tasks;
-    sum.ok += more.ok;
-    sum.failed += more.failed;
-    sum.panicked += more.panicked;
-    sum.cancelled += more.cancelled;
-    sum.skipped += more.skipped;
-}
-
 impl World {
     pub(crate) fn new(script: &Script) -> Self {
         let bypass = script.bypass.map(|k| Bypass::AtMost(k.into()));
@@ -294,7 +285,7 @@ impl World {
             }
             _ => {
                 let synced = self.sim.synchronize(id);
-                add(&mut self.callers[caller].summed, synced.unwrap_or_default());
+                self.callers[caller].summed += synced.unwrap_or_default();
             }
         }
     }
@@ -320,7 +311,7 @@ impl World {
         }
         for caller in &mut self.callers {
             let synced = self.sim.synchronize(caller.id);
-            add(&mut caller.summed, synced.unwrap_or_default());
+            caller.summed += synced.unwrap_or_default();
         }
         self.all_has_ended();
     }
