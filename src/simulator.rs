@@ -357,7 +357,10 @@ impl Simulation {
             self.take(n);
         }
         let some_end = self.next_end() == Some(self.now);
-        some_end.then(|| self.move_to(self.now)).is_some()
+        if some_end {
+            self.move_to(self.now);
+        }
+        some_end
     }
 
     fn take(&mut self, worker: u32) {

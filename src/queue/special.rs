@@ -3,6 +3,7 @@
 //! turn.
 
 use std::borrow::Cow;
+use std::iter::once;
 use std::mem::ManuallyDrop;
 
 use crate::group::{
@@ -208,8 +209,8 @@ pub(super) fn fail<T>(shared: &Shared<T>, live: &mut Live<T>, behind: Vec<Taken<
     if how == Failure::ByRule && shared.built.retry.is_plain(failed.attempts) {
         let mut mailbox = group.lock();
         let wanted = |taken: &Taken<T>| shared.wants(&taken.message);
-        let all_wanted = wanted(&failed) && behind.as_slice().iter().all(wanted);
-        if mailbox.is_plain_but(BARE) && all_wanted {
+        let mut all = once(&failed).chain(behind.as_slice());
+        if mailbox.is_plain_but(BARE) && all.all(wanted) {
             for taken in behind.rev().chain([failed]) {
                 group.put_back(&mut mailbox, taken);
             }

@@ -2,9 +2,25 @@
 
 use std::time::Duration;
 
-use conversant::scheduler::{Counts, Ending, Record, Status, WaitingTask, Why};
+use conversant::scheduler::{Counts, Ending, Record, RunningTask, Status, WaitingTask, Why};
 
 use crate::world::World;
+
+/// The running and the waiting tasks of this caller.
+fn of_caller<'a>(
+    status: &'a Status,
+    name: &'a str,
+) -> (
+    impl Iterator<Item = &'a RunningTask>,
+    impl Iterator<Item = &'a WaitingTask>,
+) {
+    let running = status.running.iter();
+    let waiting = status.waiting.iter();
+    (
+        running.filter(move |task| *task.caller == *name),
+        waiting.filter(move |task| *task.caller == *name),
+    )
+}
 
 impl World {
     /// Lets all that can start do so, and looks. Then a millisecond is over.
@@ -38,14 +54,7 @@ impl World {
             (waiting, status.running.len() as u64)
         );
         for caller in &status.callers {
-            let running = status
-                .running
-                .iter()
-                .filter(|task| task.caller == caller.name);
-            let waiting = status
-                .waiting
-                .iter()
-                .filter(|task| task.caller == caller.name);
+            let (running, waiting) = of_caller(status, &caller.name);
             assert_eq!(
                 caller.unfinished as usize,
                 running.count() + waiting.count()
@@ -71,14 +80,8 @@ impl World {
             assert_eq!(*view.name, *caller.name);
             assert!(view.running <= caller.ceiling);
             caller.ceiling = caller.cap.max(view.running);
-            let running = status
-                .running
-                .iter()
-                .filter(|task| task.caller == view.name);
-            let awaits = status
-                .waiting
-                .iter()
-                .filter(|task| task.why == Why::Suspended && task.caller == view.name);
+            let (running, waiting) = of_caller(status, &view.name);
+            let awaits = waiting.filter(|task| task.why == Why::Suspended);
             let mut tiers = running
                 .map(|task| task.tier)
                 .chain(awaits.map(|task| task.tier));
@@ -128,10 +131,7 @@ impl World {
                     let mine = self.known[other.id.get() as usize - 1].caller == known.caller;
                     mine && other.tier < task.tier
                 };
-                let runs = status
-                    .running
-                    .iter()
-                    .any(|other| other.caller == task.caller);
+                let runs = of_caller(status, &task.caller).0.next().is_some();
                 assert!(open != task.tier || runs || status.waiting.iter().any(lower));
             }
         }

@@ -19,9 +19,10 @@ fn silent(_: &Waker) {}
 /// The second is cancelled when the first has come, not when the whole is dropped.
 #[test]
 fn the_first_to_come_cancels_the_other() {
-    let (slow, slow_log) = Scripted::wait(vec![Box::new(silent), Box::new(silent)]);
-    let (fast, _) = Scripted::wait(vec![Box::new(silent)]);
-    let mut either = fast.or(slow);
+    let slow = || Scripted::wait(vec![Box::new(silent), Box::new(silent)]);
+    let fast = || Scripted::wait(vec![Box::new(silent)]).0;
+    let (second, slow_log) = slow();
+    let mut either = fast().or(second);
     assert!(poll_once(&mut either, Waker::noop()).is_pending());
     assert_eq!(
         poll_once(&mut either, Waker::noop()),
@@ -29,9 +30,8 @@ fn the_first_to_come_cancels_the_other() {
     );
     assert_eq!(entries(&slow_log), ["poll", "cancel"]);
 
-    let (slow, slow_log) = Scripted::wait(vec![Box::new(silent), Box::new(silent)]);
-    let (fast, _) = Scripted::wait(vec![Box::new(silent)]);
-    let mut either = slow.or(fast);
+    let (first, slow_log) = slow();
+    let mut either = first.or(fast());
     assert!(poll_once(&mut either, Waker::noop()).is_pending());
     assert_eq!(
         poll_once(&mut either, Waker::noop()),
