@@ -357,10 +357,7 @@ impl Simulation {
             self.take(n);
         }
         let some_end = self.next_end() == Some(self.now);
-        if some_end {
-            self.move_to(self.now);
-        }
-        some_end
+        some_end.then(|| self.move_to(self.now)).is_some()
     }
 
     fn take(&mut self, worker: u32) {
