@@ -222,7 +222,7 @@ impl Scheduler {
     /// [`LaneError`]: the scheduler is shut down, or a number is out of range.
     pub fn caller(&self, name: &str, options: CallerOptions) -> Result<Caller, LaneError> {
         let name: Arc<str> = Arc::from(name);
-        let mut state = self.shared.state.lock();
+        let mut state = self.shared.lock();
         if state.core.closed {
             return Err(LaneError::Closed);
         }
@@ -290,7 +290,7 @@ impl Scheduler {
     /// The workers of the [status](Self::status) alone, at a constant cost.
     #[must_use]
     pub fn workers(&self) -> WorkersStatus {
-        self.shared.state.lock().core.workers_status()
+        self.shared.lock().core.workers_status()
     }
 
     /// Takes no more callers and tasks, and waits until all tasks have ended and all workers have
@@ -329,7 +329,7 @@ const _: () = {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        self.shared.state.lock().core.let_go();
+        self.shared.lock().core.let_go();
         self.shared.close(None, How::Drain);
         self.shared
             .with_state(|state, _, now| state.core.cancel_all_paused(now));
@@ -341,7 +341,7 @@ impl fmt::Debug for Scheduler {
     /// claimed are counted as when they were claimed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Scheduler");
-        let state = self.shared.state.try_lock();
+        let state = self.shared.try_lock();
         if let Some(counts) = state.map(|state| state.core.counts()) {
             out.field("counts", &counts);
         }

@@ -135,7 +135,7 @@ fn with_token<R>(f: impl FnOnce(&CancelToken) -> R) -> Option<R> {
     if !TOKEN.with(|last| last.borrow().as_ref().is_some_and(is_last)) {
         let worker = WORKER.with(|worker| worker.borrow().clone());
         let (shared, n) = ManuallyDrop::into_inner(worker?);
-        let token = shared.state.lock().core.token(key, n).clone();
+        let token = shared.lock().core.token(key, n).clone();
         set_token(Some((key.id, token)));
     }
     TOKEN.with(|last| last.borrow().as_ref().map(|last| f(&last.1)))
@@ -208,7 +208,7 @@ pub(super) fn block(
 
 /// Whether the wait of the calling thread's task, for which nothing has come, must give up.
 pub(super) fn gives_up(shared: &Arc<Shared>) -> bool {
-    current_task(shared).is_some_and(|(_, n)| shared.state.lock().core.stalls.gives_up(n))
+    current_task(shared).is_some_and(|(_, n)| shared.lock().core.stalls.gives_up(n))
 }
 
 /// The wait must give up, and cannot: it goes on. `ends` tells whether it has cancelled tasks, so

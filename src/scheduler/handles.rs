@@ -149,7 +149,7 @@ impl Caller {
     ///
     /// [`OutOfRange`] for a limit above [`Limit::MAX`].
     pub fn group(&self, limit: impl Into<Limit>, level: u8) -> Result<Group, OutOfRange> {
-        let mut state = self.0.shared.state.lock();
+        let mut state = self.0.shared.lock();
         let key = state.core.add_group(self.0.key, limit.into(), level)?;
         let id = state.core.name_of(key);
         drop(state);
@@ -281,7 +281,7 @@ impl fmt::Debug for Caller {
     /// With its name, unless somebody has the scheduler's lock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Caller");
-        let state = self.0.shared.state.try_lock();
+        let state = self.0.shared.try_lock();
         if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.0.key).name)) {
             out.field("name", &name);
         }
@@ -318,7 +318,7 @@ impl Group {
 
     /// The group with this id.
     pub(super) fn find(shared: &Arc<Shared>, id: GroupId) -> Result<Self, Stale> {
-        let caller = shared.state.lock().core.pin(id)?;
+        let caller = shared.lock().core.pin(id)?;
         Ok(Self::new(shared, caller, id, None))
     }
 

@@ -190,7 +190,7 @@ impl Wake for TaskWaker {
     fn wake_by_ref(self: &WakeArc<Self>) {
         let Self { shared, future } = &**self;
         if !wake_current(shared, *future) {
-            let state = shared.state.lock();
+            let state = shared.lock();
             shared.with_locked(state, true, |state, _, _| _ = state.core.wake_task(*future));
         }
     }

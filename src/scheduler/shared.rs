@@ -35,6 +35,17 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Locks the state. Workers do much under this lock, so who finds it held spins for a while.
+    #[inline]
+    pub(super) fn lock(&self) -> Session<'_, State> {
+        Session::over(self.state.lock_patiently())
+    }
+
+    /// Locks the state unless a thread holds it.
+    pub(super) fn try_lock(&self) -> Option<Session<'_, State>> {
+        self.state.try_lock()
+    }
+
     /// One event: runs `f` under the lock, and then does what follows from it. After the lock it
     /// wakes, starts workers, and drops the tasks that ended unrun; none of that makes it unwind.
     /// No task is posted meanwhile.
@@ -42,7 +53,7 @@ impl Shared {
         self: &Arc<Self>,
         f: impl FnOnce(&mut State, &mut WakeBatch, Duration) -> R,
     ) -> R {
-        self.with_locked(self.state.lock(), false, f)
+        self.with_locked(self.lock(), false, f)
     }
 
     /// The same, with the lock held: the state is as the last event left it, and tasks that were
@@ -77,7 +88,7 @@ impl Shared {
     /// Reads the state as if workers claimed one task at a time. An event only if a local queue
     /// must be cleared.
     pub(super) fn read_exact<R>(self: &Arc<Self>, read: impl FnOnce(&mut State) -> R) -> R {
-        let mut session = self.state.lock();
+        let mut session = self.lock();
         if session.is_exact() {
             return read(&mut session);
         }
@@ -218,7 +229,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let mut jobs = Vec::new();
         let each = |task: &Waiting<Work>, _, _, _| jobs.push(Arc::clone(&task.job));
-        self.state.lock().core.each_waiting(None, each);
+        self.lock().core.each_waiting(None, each);
         for job in jobs {
             drop_quietly(job.end_unrun(Ending::Cancelled, None));
         }

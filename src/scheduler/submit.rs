@@ -340,7 +340,7 @@ impl Caller {
     /// requested one could not be started; none if one of them has begun. Checked before more tasks
     /// become due: no worker was requested for those yet.
     fn take_stranded(&self, first: TaskId, tasks: usize) -> Option<Vec<Arc<dyn Job>>> {
-        let state = self.0.shared.state.lock();
+        let state = self.0.shared.lock();
         if !state.core.calls_for_workers() || state.core.has_workers() {
             return None;
         }

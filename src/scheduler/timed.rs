@@ -43,7 +43,7 @@ impl Scheduler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn advance(&self, now: Duration) -> Option<Duration> {
-        let mut session = self.shared.state.lock();
+        let mut session = self.shared.lock();
         session.core.clock.advance(now);
         self.shared
             .with_locked(session, false, |state, _, _| state.core.clock.dates().0)

@@ -78,7 +78,7 @@ impl Op for Synchronize<'_> {
 
     fn cancel(&mut self) {
         let Self { shared, caller, .. } = *self;
-        let mut session = shared.state.lock();
+        let mut session = shared.lock();
         let gone = session.core.caller_mut(caller).reopen_epoch();
         session.discard_waker(gone);
     }
@@ -152,7 +152,7 @@ impl<R> Op for Drained<'_, R> {
     }
 
     fn cancel(&mut self) {
-        let mut session = self.shared.state.lock();
+        let mut session = self.shared.lock();
         let gone = session.core.end_waiters(self.of).withdraw(&mut self.ticket);
         session.discard_waker(gone);
     }

@@ -51,7 +51,7 @@ pub(super) fn start(shared: &Arc<Shared>, n: u32) {
         Err(String::from("the start panicked"))
     });
     if let Err(why) = started {
-        shared.state.lock().core.start_error = Some(why);
+        shared.lock().core.start_error = Some(why);
     }
 }
 
@@ -73,7 +73,7 @@ impl WorkerHandle {
     fn work(mut self) {
         self.stage = Stage::Working;
         let _working = Working::begin(&self.shared, self.n);
-        let queue = self.shared.state.lock().queue(self.n);
+        let queue = self.shared.lock().queue(self.n);
         let mut own = Own::default();
         while let Some(first) = self.next(&mut own) {
             let Own { pace, kept, .. } = &mut own;
@@ -109,7 +109,7 @@ impl WorkerHandle {
     fn look(&self, own: &mut Own, waker: &Waker) -> Result<Option<Started<Work>>, Pause> {
         let Own { ran, kept, .. } = own;
         let (ran, to_wake) = (ran.take(), kept.to_wake.take());
-        let mut session = self.shared.state.lock();
+        let mut session = self.shared.lock();
         session.posting.bodies.take_in(&mut kept.bodies);
         self.shared.with_locked(session, true, |state, wakes, now| {
             wakes.extend(to_wake);

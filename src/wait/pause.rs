@@ -8,18 +8,23 @@ use crate::sync::{model_size, pause, yield_now};
 /// takes from 4 to 140 cycles. The model does not spin.
 pub(crate) const BACK_OFF: Duration = Duration::from_nanos(model_size(2_000, 0) as u64);
 
-/// The number of pauses before the first look, and the most before any later look.
-pub(crate) type Pauses = (u32, u32);
+/// How a thread spins: the number of pauses before its first look, the most before any later look,
+/// and how long.
+pub(crate) type Pace = (u32, u32, Duration);
 
 /// For a look that takes the cache line away from threads that could help. With fewer pauses, two
 /// threads that do nothing but acquire and release take the line from each other too often.
-pub(crate) const SELDOM: Pauses = (6, 64);
+pub(crate) const SELDOM: Pace = (6, 64, BACK_OFF);
 
 /// For a look that only reads if it finds nothing.
-pub(crate) const OFTEN: Pauses = (1, 4);
+pub(crate) const OFTEN: Pace = (1, 4, BACK_OFF);
 
 /// For a look that itself repeats for a while.
-pub(crate) const AT_ONCE: Pauses = (1, 1);
+pub(crate) const AT_ONCE: Pace = (1, 1, BACK_OFF);
+
+/// For a lock under which much is done. Each look takes the holder's cache line away. The time is
+/// some sleeps and wake-ups: threads that sleep sooner wake each other more than they work.
+pub(crate) const LONG: Pace = (32, 512, Duration::from_micros(model_size(100, 0) as u64));
 
 /// Fewer pauses than this are too short to be timed: reading the clock takes as long.
 const UNTIMED: u32 = 16;
@@ -38,11 +43,11 @@ pub(crate) fn lost() -> bool {
 /// it gives up.
 #[cold]
 pub(crate) fn back_off<T>(
-    (first, most): Pauses,
+    (first, most, time): Pace,
     worth: impl Fn() -> bool,
     mut look: impl FnMut() -> Option<T>,
 ) -> Option<T> {
-    if BACK_OFF.is_zero() {
+    if time.is_zero() {
         return None;
     }
     let (mut start, mut pauses) = (None, first);
@@ -52,7 +57,7 @@ pub(crate) fn back_off<T>(
             return Some(found);
         }
         let timed = pauses >= most.min(UNTIMED);
-        if timed && start.get_or_insert_with(Instant::now).elapsed() >= BACK_OFF {
+        if timed && start.get_or_insert_with(Instant::now).elapsed() >= time {
             break;
         }
         pauses = most.min(pauses * 2);

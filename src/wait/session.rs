@@ -18,7 +18,9 @@ use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Waker};
 
-use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking, pause};
+use crate::sync::{MODELLED, Mutex, MutexGuard, const_fn, model_size, panicking};
+
+use super::pause::{LONG, back_off};
 
 /// Runs user code, and returns whether it did not panic. In a model the panic goes on: it may be
 /// the checker's verdict.
@@ -188,9 +190,8 @@ impl<S> Guarded<S> {
         Session::over(self.0.lock())
     }
 
-    /// Locks the state as `lock_plain` does, for a mutex whose holder may do much under it. Tries
-    /// again after longer and longer pauses, because each try takes the holder's cache line away,
-    /// and then sleeps.
+    /// Locks the state as `lock_plain` does, for a mutex whose holder may do much under it: tries
+    /// again after longer and longer [pauses](LONG), and then sleeps.
     #[inline]
     pub(crate) fn lock_patiently(&self) -> MutexGuard<'_, S> {
         let guard = self.0.try_lock();
@@ -200,15 +201,8 @@ impl<S> Guarded<S> {
     #[cold]
     #[inline(never)]
     fn lock_held(&self) -> MutexGuard<'_, S> {
-        let mut pauses = 32;
-        while pauses < PAUSES_END {
-            pause(pauses);
-            if let Some(guard) = self.0.try_lock() {
-                return guard;
-            }
-            pauses *= 2;
-        }
-        self.0.lock()
+        let guard = back_off(LONG, || true, || self.0.try_lock());
+        guard.unwrap_or_else(|| self.0.lock())
     }
 
     /// Locks the state for a step that wakes nobody. [`Session::over`] still makes a session of it.
@@ -222,9 +216,6 @@ impl<S> Guarded<S> {
         self.0.try_lock().map(Session::over)
     }
 }
-
-/// Every pause between two tries is shorter than this; a model does not pause.
-const PAUSES_END: u32 = model_size(1024, 1) as u32;
 
 /// The locked state, with what is to be done after unlocking.
 #[must_use]

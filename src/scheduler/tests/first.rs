@@ -31,13 +31,13 @@ fn the_one_that_ends_is_taken_and_no_wait_gives_up() {
             ended
         });
         let until_blocked = |tasks| {
-            while scheduler.shared.state.lock().core.stalls.blocked(|_| false) < tasks {
+            while scheduler.shared.lock().core.stalls.blocked(|_| false) < tasks {
                 yield_now();
             }
         };
         until_blocked(1);
         let by_end = |target: &Target| *target == Target::Task(end);
-        assert_eq!(scheduler.shared.state.lock().core.stalls.blocked(by_end), 0);
+        assert_eq!(scheduler.shared.lock().core.stalls.blocked(by_end), 0);
         let other = (others > 0).then(|| {
             caller
                 .exec(move || another.outcome().wait().map(drop))
@@ -75,7 +75,7 @@ fn a_wait_also_for_a_task_of_another_scheduler_keeps_no_claimed_task() {
         let mut waits = caller
             .exec(move || {
                 let mut both: [_; 2] = given.recv().map_err(drop)?;
-                let queue = shared.state.lock().queue(1);
+                let queue = shared.lock().queue(1);
                 let is_claimed = || !queue.lock().waiting.is_empty();
                 let (before, mut wait) = (is_claimed(), first(&mut both));
                 wait.op_mut().block(Waker::noop());

@@ -29,7 +29,7 @@ fn nobody_is_stalled_while_the_log_is_called() {
         if matches!(&event, Event::Queued(task) if &*task.caller == "late") {
             go.send(()).unwrap();
             let shared = known.get().unwrap().upgrade().unwrap();
-            while shared.state.lock().core.stalls.blocked(|_| false) == 0 {
+            while shared.lock().core.stalls.blocked(|_| false) == 0 {
                 yield_now();
             }
         }

@@ -19,7 +19,7 @@ fn taken_at_first(claim_time: Duration) -> Vec<u64> {
     for _ in 0..2 {
         for _ in 0..3 {
             let (shared, taken) = (Arc::clone(&scheduler.shared), taken.clone());
-            let tell = move || taken.send(shared.state.lock().taken).map_err(drop);
+            let tell = move || taken.send(shared.lock().taken).map_err(drop);
             caller.exec_detached(Place::new(), tell).unwrap();
         }
         workers.try_iter().for_each(|worker| worker());

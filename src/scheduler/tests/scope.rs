@@ -361,7 +361,7 @@ fn a_task_of_a_stalled_scope_gives_up() {
     let place = Place::new().group(&paused);
     let mut never = caller.exec_with(place, || Ok::<_, ()>(())).unwrap();
     let blocked = |so_many| {
-        let blocked = || scheduler.shared.state.lock().core.stalls.len();
+        let blocked = || scheduler.shared.lock().core.stalls.len();
         while blocked() < so_many {
             yield_now();
         }
