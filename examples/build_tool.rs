@@ -112,9 +112,5 @@ fn build(broken: Option<&str>) -> Result<bool, Box<dyn Error>> {
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let broken = std::env::args().nth(1);
     let all_made = build(broken.as_deref())?;
-    Ok(if all_made {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(ExitCode::from(u8::from(!all_made)))
 }

@@ -292,7 +292,9 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
         Some(message)
     }
 
-    /// Like [`wait_timeout`](Wait::wait_timeout), but a time-out returns the message.
+    /// Like [`wait_timeout`](Wait::wait_timeout), but a time-out returns the message. It blocks a
+    /// thread of a runtime, too: in a task await with the runtime's time-out, and then call
+    /// [`into_message`](Self::into_message).
     ///
     /// # Errors
     ///
@@ -302,7 +304,8 @@ impl<O, M, R> Wait<Sending<'_, O, M, R>> {
         self.give_back(|| Instant::now().checked_add(timeout))
     }
 
-    /// Like [`wait_deadline`](Wait::wait_deadline), but a time-out returns the message.
+    /// Like [`wait_deadline`](Wait::wait_deadline), but a time-out returns the message. It blocks a
+    /// thread of a runtime, too.
     ///
     /// # Errors
     ///

@@ -56,7 +56,8 @@ impl Caller {
     /// be paused, cancelled and skipped. So only the outcome of a task tells whether it has run.
     /// A task may submit more tasks to its scope. Futures cannot borrow in this way.
     ///
-    /// Within a task of the same scheduler it occupies the worker, like any [`wait`](Wait::wait).
+    /// It blocks a thread of an async runtime, too: do not call it in a task of one. Within a task
+    /// of the same scheduler it occupies the worker, like any [`wait`](Wait::wait).
     /// If that would be [`Stalled`], the tasks of the scope that have not begun are cancelled.
     ///
     /// # Panics
