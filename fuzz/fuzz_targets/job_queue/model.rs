@@ -95,6 +95,8 @@ pub(crate) enum Back {
     At(Duration),
     Snoozed(Duration),
     Failed,
+    /// Its lease ended then: that is when it failed.
+    Expired(Duration),
     FailedAt(Duration),
     FailedForGood,
 }
@@ -220,8 +222,11 @@ impl Model {
             Back::Snoozed(due) => (self.until(due), attempt - 1),
             Back::At(due) => (self.until(due), attempt),
             Back::FailedForGood => (JobState::Dead, attempt),
-            Back::Failed | Back::FailedAt(_) if is_last => (JobState::Dead, attempt),
+            Back::Failed | Back::FailedAt(_) | Back::Expired(_) if is_last => {
+                (JobState::Dead, attempt)
+            }
             Back::Failed => (self.until(self.now + self.pause(attempt)), attempt),
+            Back::Expired(at) => (self.until(at + self.pause(attempt)), attempt),
             Back::FailedAt(due) => (self.until(due), attempt),
         };
         self.totals.returned += 1;
@@ -243,10 +248,15 @@ impl Model {
                 job.state = JobState::Ready;
             }
         }
-        let late = |job: &Job| matches!(job.state, JobState::Claimed(Some(end)) if end <= now);
-        let late = self.jobs.iter().filter(|(_, job)| late(job));
-        for number in late.map(|(&number, _)| number).collect::<Vec<_>>() {
-            self.give_back(number, Back::Failed);
+        let late = self
+            .jobs
+            .iter()
+            .filter_map(|(&number, job)| match job.state {
+                JobState::Claimed(Some(end)) if end <= now => Some((number, end)),
+                _ => None,
+            });
+        for (number, end) in late.collect::<Vec<_>>() {
+            self.give_back(number, Back::Expired(end));
         }
     }
 
