@@ -56,6 +56,8 @@ impl<K: Ord, J> Builder<K, J> {
     /// ends**: a [`Ticker`](crate::ticker::Ticker), or your calls of [`advance`](JobQueue::advance).
     /// Other jobs of the group do not wait.
     /// It works as a queue's [`back_off`](crate::queue::Builder::back_off), but for each job alone.
+    /// When a lease runs out, the delay begins at the end of the lease, even if your `advance` comes
+    /// later.
     pub fn back_off(mut self, first: Duration, most: Duration) -> Self {
         (self.retry.first, self.retry.most) = (first, most);
         self
