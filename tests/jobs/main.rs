@@ -6,6 +6,8 @@ mod count;
 mod finishes;
 #[path = "../support/histories/mod.rs"]
 mod histories;
+#[path = "../support/job_queue_model/mod.rs"]
+mod job_queue_model;
 #[path = "../support/random.rs"]
 mod random;
 #[path = "../support/seeds.rs"]

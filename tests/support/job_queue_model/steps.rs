@@ -1,9 +1,9 @@
 //! What may be done.
 
-use conversant::job_queue::{JobId, JobQueue, Name};
+use conversant::job_queue::{Claim, JobId, JobQueue, Name};
 use conversant::limit::Limit;
 
-use super::driver::{Driver, Kind, Out, secs};
+use super::driver::{Driver, Kind, Out, Taken, secs};
 use super::naive::{Naive, PartName};
 use super::views::scope;
 use crate::random::Random;
@@ -17,6 +17,10 @@ pub(crate) struct Shape {
     waits: usize,
 }
 
+fn owned<'a>(claims: impl IntoIterator<Item = Claim<'a, u8, u32>>) -> Vec<Taken> {
+    claims.into_iter().map(Claim::into_owned).collect()
+}
+
 fn some_limit(random: &mut Random) -> Limit {
     match random.below(5) {
         0 => Limit::Unlimited,
@@ -24,8 +28,7 @@ fn some_limit(random: &mut Random) -> Limit {
     }
 }
 
-fn start(seed: u64) -> Driver {
-    let mut random = Random(seed);
+fn start(mut random: Random) -> Driver {
     let mut naive = Naive::new();
     let mut builder = JobQueue::builder();
     if random.below(2) == 0 {
@@ -49,7 +52,7 @@ fn start(seed: u64) -> Driver {
         capacity = Limit::AtMost(random.below(9) as u32);
         builder = builder.capacity(capacity);
     }
-    let real = Box::leak(Box::new(builder.build().unwrap()));
+    let real = builder.build().unwrap();
     let (held, ids, parts, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let sleepers = Vec::new();
     let shape = Shape {
@@ -73,10 +76,10 @@ fn start(seed: u64) -> Driver {
     }
 }
 
-pub(crate) fn run(seed: u64, steps: usize) {
-    let mut it = start(seed);
+pub(crate) fn run(random: Random, steps: usize) {
+    let mut it = start(random);
     it.check();
-    let end = steps - it.random.below(100);
+    let end = steps.saturating_sub(it.random.below(100));
     for step in 0..steps {
         if step == end && it.random.below(2) == 0 {
             it.close();
@@ -115,11 +118,10 @@ impl Driver {
         let n = self.random.below(n + 1);
         let some = |it: &mut Self| {
             let recent = it.ids.len().min(12);
-            let back = it.random.below(if it.random.0.is_multiple_of(5) {
-                it.ids.len()
-            } else {
-                recent
-            });
+            let back = match it.random.below(5) {
+                0 => it.random.below(it.ids.len()),
+                _ => it.random.below(recent),
+            };
             it.ids[it.ids.len() - 1 - back]
         };
         (0..n).map(|_| some(self)).collect()
@@ -137,11 +139,11 @@ impl Driver {
             10 | 11 => self.push_replacing(),
             12..15 => {
                 let n = self.random.below(5);
-                let claims = self.real.try_claim(n);
+                let claims = owned(self.real.try_claim(n));
                 self.claimed(claims, None, n);
             }
             15 => {
-                let claims: Vec<_> = self.real.try_claim_one().into_iter().collect();
+                let claims = owned(self.real.try_claim_one());
                 self.claimed(claims, None, 1);
             }
             16..18 => self.claim_part(),
@@ -201,20 +203,8 @@ impl Driver {
         let (part, name) = &self.parts[at];
         let n = self.random.below(5);
         let (claims, n) = match n {
-            0 => (
-                part.try_claim_one()
-                    .into_iter()
-                    .map(|it| it.into_owned())
-                    .collect(),
-                1,
-            ),
-            n => (
-                part.try_claim(n)
-                    .into_iter()
-                    .map(|it| it.into_owned())
-                    .collect::<Vec<_>>(),
-                n,
-            ),
+            0 => (owned(part.try_claim_one()), 1),
+            n => (owned(part.try_claim(n)), n),
         };
         let name = name.clone();
         self.claimed(claims, Some(&name), n);
@@ -235,27 +225,23 @@ impl Driver {
     }
 
     fn begin_wait(&mut self) {
-        let (real, n) = (self.real, self.random.below(4));
+        let (real, n) = (self.real.clone(), self.random.below(4));
         match self.random.below(6) {
             0 => {
-                let wait = real.claim(n);
-                let wait = async move { Out::Claims(wait.await.map_err(drop)) };
+                let wait = async move { Out::Claims(real.claim(n).await.map(owned).map_err(drop)) };
                 self.sleep(Kind::Claim(None, n), Box::pin(wait));
             }
             1 => {
-                let wait = real.claim_one();
-                let one = async move { Out::Claims(wait.await.map(|it| vec![it]).map_err(drop)) };
+                let one = async move {
+                    Out::Claims(real.claim_one().await.map(|it| owned([it])).map_err(drop))
+                };
                 self.sleep(Kind::Claim(None, 1), Box::pin(one));
             }
             2 | 3 if !self.parts.is_empty() => {
                 let at = self.random.below(self.parts.len());
                 let (part, name) = self.parts[at].clone();
                 *self.naive.handles.entry(name.clone()).or_default() += 1;
-                let wait = async move {
-                    let claims = part.claim(n).await.map_err(drop);
-                    let owned = |it: conversant::job_queue::Claim<'_, u8, u32>| it.into_owned();
-                    Out::Claims(claims.map(|all| all.into_iter().map(owned).collect()))
-                };
+                let wait = async move { Out::Claims(part.claim(n).await.map(owned).map_err(drop)) };
                 self.sleep(Kind::Claim(Some(name), n), Box::pin(wait));
             }
             4 => {

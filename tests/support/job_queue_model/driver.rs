@@ -14,7 +14,6 @@ use super::naive::{Job, Naive, PartName, State, in_part};
 use crate::count::Count;
 use crate::random::Random;
 
-pub(crate) type Queue = &'static JobQueue<u8, u32>;
 pub(crate) type Taken = Claim<'static, u8, u32>;
 
 pub(crate) enum Out {
@@ -55,7 +54,7 @@ pub(crate) struct Sleeper {
 }
 
 pub(crate) struct Driver {
-    pub(crate) real: Queue,
+    pub(crate) real: JobQueue<u8, u32>,
     pub(crate) naive: Naive,
     pub(crate) random: Random,
     pub(crate) capacity: Limit,
