@@ -1,5 +1,7 @@
 //! Dialogs, and the example that uses them.
 
+#[path = "../support/dialog_model/mod.rs"]
+mod dialog_model;
 #[path = "../support/queue_support/mod.rs"]
 mod queue_support;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use conversant::dialog::{EndpointRef, Refused};
 use conversant::limit::Limit;
 
-use crate::Op;
-use crate::world::{World, limit};
+use super::Op;
+use super::world::{World, limit};
 
 impl World {
     /// All that can be seen from outside.
-    pub fn compare(&self) {
+    pub(crate) fn compare(&self) {
         let live = self
             .dialogs
             .iter()
@@ -76,14 +76,14 @@ impl World {
     }
 
     /// Ends all, and receives the rest.
-    pub fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         while !self.turns.is_empty() {
             self.run(Op::EndTurn { turn: 0 });
             self.compare();
         }
         self.run(Op::EndLook);
         while !self.in_flight.is_empty() {
-            let then = crate::Then::Complete;
+            let then = super::Then::Complete;
             self.run(Op::Finish { detached: 0, then });
             self.compare();
         }

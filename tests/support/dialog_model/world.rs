@@ -10,15 +10,15 @@ use conversant::dialog::{
 use conversant::limit::{Bypass, Limit};
 use conversant::queue::{Detached, Group, GroupId, Lane, Peek, Queue, Turn};
 
-use crate::groups;
-use crate::model::{Item, Model, SideId, Word};
-use crate::{Op, Script, Set, Spot};
+use super::groups;
+use super::model::{Item, Model, SideId, Word};
+use super::{Op, Set, Settings, Spot};
 
 /// A message, and a count of how many of them there are.
-pub struct Note(pub u32, #[expect(dead_code, reason = "counted")] Arc<()>);
+pub(crate) struct Note(pub u32, #[expect(dead_code, reason = "counted")] Arc<()>);
 
 /// What the queues hold.
-pub type Got = Received<Note>;
+pub(crate) type Got = Received<Note>;
 
 /// Where a side is to be: in a group of its own of a queue, or in a group of the model.
 enum Place {
@@ -27,47 +27,47 @@ enum Place {
     With(usize, EndpointRef<Note>),
 }
 
-pub struct World {
+pub(crate) struct World {
     /// Until they are dropped: then no timer rings.
-    pub dialogs: Option<Dialogs<Note>>,
-    pub queues: [Option<Queue<Got>>; 2],
-    pub lanes: [Lane<Got>; 2],
+    pub(crate) dialogs: Option<Dialogs<Note>>,
+    pub(crate) queues: [Option<Queue<Got>>; 2],
+    pub(crate) lanes: [Lane<Got>; 2],
     /// Groups that sides may share, and their places in the model.
-    pub shared: [Option<Group<Got>>; 2],
+    pub(crate) shared: [Option<Group<Got>>; 2],
     /// Of all groups ever made.
-    pub ids: Vec<GroupId>,
-    pub owners: Vec<[Option<Endpoint<Note>>; 2]>,
+    pub(crate) ids: Vec<GroupId>,
+    pub(crate) owners: Vec<[Option<Endpoint<Note>>; 2]>,
     /// A far side that nobody owns is known once it has received something.
-    pub sides: Vec<[Option<EndpointRef<Note>>; 2]>,
-    pub turns: Vec<(groups::Turn, Turn<'static, Got>)>,
-    pub in_flight: Vec<(Item, Detached<Got>)>,
-    pub held: Vec<(Item, Got)>,
-    pub look: Option<(Item, Peek<Got>)>,
-    pub model: Model,
+    pub(crate) sides: Vec<[Option<EndpointRef<Note>>; 2]>,
+    pub(crate) turns: Vec<(groups::Turn, Turn<'static, Got>)>,
+    pub(crate) in_flight: Vec<(Item, Detached<Got>)>,
+    pub(crate) held: Vec<(Item, Got)>,
+    pub(crate) look: Option<(Item, Peek<Got>)>,
+    pub(crate) model: Model,
     sent: u32,
-    pub notes: Arc<()>,
+    pub(crate) notes: Arc<()>,
 }
 
 fn number(limit: Option<u8>) -> Option<u32> {
     limit.map(|limit| u32::from(limit % 4))
 }
 
-pub fn limit(most: Option<u32>) -> Limit {
+pub(crate) fn limit(most: Option<u32>) -> Limit {
     most.map_or(Limit::Unlimited, Limit::AtMost)
 }
 
-pub fn choose<T>(among: &mut Vec<T>, n: u8) -> Option<T> {
+pub(crate) fn choose<T>(among: &mut Vec<T>, n: u8) -> Option<T> {
     let at = usize::from(n).checked_rem(among.len())?;
     Some(among.remove(at))
 }
 
 impl World {
-    pub fn new(script: &Script) -> Self {
-        let attempts = Some(u32::from(script.attempts % 4)).filter(|&most| most > 0);
-        let quantum = u32::from(script.quantum % 4) + 1;
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let attempts = Some(u32::from(settings.attempts % 4)).filter(|&most| most > 0);
+        let quantum = u32::from(settings.quantum % 4) + 1;
         let mut model = Model::new(attempts, quantum);
         let queues = [0, 1].map(|n| {
-            let capacity = script.capacities[n].map(|most| u32::from(most % 8));
+            let capacity = settings.capacities[n].map(|most| u32::from(most % 8));
             model.queues[n].capacity = capacity;
             let builder = Queue::builder().attempts(limit(attempts)).quantum(quantum);
             let builder = builder.bypass(Bypass::Unbounded).capacity(limit(capacity));
@@ -78,7 +78,7 @@ impl World {
             .map(|queue| queue.lane(1, Limit::Unlimited));
         let lanes = lanes.map(|lane| lane.expect("in range"));
         let shared = [0, 1].map(|n| {
-            let most = number(script.limits[n]);
+            let most = number(settings.limits[n]);
             model.group(n, most);
             lanes[n].group(limit(most), 100).expect("in range")
         });
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// The n-th side, if there is one.
-    pub fn pick(&self, n: u8) -> Option<SideId> {
+    pub(crate) fn pick(&self, n: u8) -> Option<SideId> {
         let n = usize::from(n).checked_rem(2 * self.sides.len())?;
         Some((n / 2, n % 2))
     }
@@ -112,7 +112,7 @@ impl World {
         Some((id, self.sides[id.0][id.1].clone()?))
     }
 
-    pub fn run(&mut self, op: Op) {
+    pub(crate) fn run(&mut self, op: Op) {
         match op {
             Op::Begin { sides, owned } => self.begin(sides, owned),
             Op::Advance { by } => {
@@ -278,7 +278,7 @@ impl World {
     }
 
     /// Which side this is. It is known from now on.
-    pub fn side_of(&mut self, side: &EndpointRef<Note>) -> SideId {
+    pub(crate) fn side_of(&mut self, side: &EndpointRef<Note>) -> SideId {
         let number = side.id().dialog();
         let is_it = |sides: &[Option<EndpointRef<Note>>; 2]| {
             sides[0]
@@ -347,7 +347,7 @@ impl World {
     }
 }
 
-pub fn word(event: &Event<Note>) -> Word {
+pub(crate) fn word(event: &Event<Note>) -> Word {
     match event {
         Event::Message(note) => Word::Message(note.0),
         Event::End => Word::End,

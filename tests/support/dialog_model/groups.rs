@@ -1,10 +1,10 @@
 //! What readers do to the groups of the model.
 
-use crate::model::{Item, Model, SideId, Word};
+use super::model::{Item, Model, SideId, Word};
 
 #[derive(Debug)]
-pub struct Turn {
-    pub group: usize,
+pub(crate) struct Turn {
+    pub(crate) group: usize,
     /// How many more messages the quantum allows.
     left: u32,
     /// Whether it holds a unit: not since it lent its unit to a detached delivery.
@@ -15,7 +15,7 @@ pub struct Turn {
 
 /// What a turn gives next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     Nothing,
     Something,
     /// The docs leave it open.
@@ -24,7 +24,7 @@ pub enum Next {
 
 impl Model {
     /// Takes out what fits. A group whose failed message is taken out goes on.
-    pub fn take_out(&mut self, group: usize, fits: impl Fn(&Item) -> bool) -> Vec<Item> {
+    pub(crate) fn take_out(&mut self, group: usize, fits: impl Fn(&Item) -> bool) -> Vec<Item> {
         let of = &mut self.groups[group];
         let (out, stay) = of.waiting.drain(..).partition(|item| fits(item));
         of.waiting = stay;
@@ -42,7 +42,7 @@ impl Model {
         self.poisoned.retain(|&other| other != group);
     }
 
-    pub fn resume(&mut self, group: usize) -> bool {
+    pub(crate) fn resume(&mut self, group: usize) -> bool {
         let poisoned = self.groups[group].poison.is_some();
         if poisoned {
             self.go_on(group);
@@ -51,20 +51,20 @@ impl Model {
     }
 
     /// Takes out the message that poisoned the group, unless it is looked at.
-    pub fn take_failed(&mut self, group: usize) -> Option<Item> {
+    pub(crate) fn take_failed(&mut self, group: usize) -> Option<Item> {
         let of = &self.groups[group];
         let key = of.poison.filter(|_| of.poison != of.looked)?;
         self.take_out(group, |item| item.key == key).pop()
     }
 
     /// Takes out all that waits in a group that nobody looks at.
-    pub fn drain(&mut self, group: usize) -> Vec<Item> {
+    pub(crate) fn drain(&mut self, group: usize) -> Vec<Item> {
         let all = self.take_out(group, |_| true);
         self.reap(group);
         all
     }
 
-    pub fn is_eligible(&self, group: usize) -> bool {
+    pub(crate) fn is_eligible(&self, group: usize) -> bool {
         let of = &self.groups[group];
         let held = of.turn || of.looked.is_some();
         let unit = of.limit.is_none_or(|most| of.units < most);
@@ -72,13 +72,13 @@ impl Model {
     }
 
     /// Whether the docs leave open which event of the group comes first.
-    pub fn is_tied(&self, group: usize) -> bool {
+    pub(crate) fn is_tied(&self, group: usize) -> bool {
         let waiting = &self.groups[group].waiting;
         waiting.len() > 1 && waiting[0].is_tied(&waiting[1])
     }
 
     /// The first event that waits. Of several with equal places, that of `to`.
-    pub fn first(&self, group: usize, to: SideId) -> Option<&Item> {
+    pub(crate) fn first(&self, group: usize, to: SideId) -> Option<&Item> {
         let waiting = &self.groups[group].waiting;
         let place = waiting.first()?.place;
         waiting
@@ -87,7 +87,7 @@ impl Model {
     }
 
     /// Begins a turn of an eligible group, with an event of `to`, if that is known.
-    pub fn begin_turn(&mut self, group: usize, to: Option<SideId>) -> Turn {
+    pub(crate) fn begin_turn(&mut self, group: usize, to: Option<SideId>) -> Turn {
         let to = to.unwrap_or(self.groups[group].waiting[0].to);
         let first = Some(self.take(group, to));
         let of = &mut self.groups[group];
@@ -109,7 +109,7 @@ impl Model {
         of.waiting.remove(at.expect("it waits"))
     }
 
-    pub fn next(&self, turn: &Turn) -> Next {
+    pub(crate) fn next(&self, turn: &Turn) -> Next {
         let of = &self.groups[turn.group];
         let unit = |most| of.units < most;
         if turn.first.is_some() {
@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// The next event of the turn, which is one of `to`.
-    pub fn give(&mut self, turn: &mut Turn, to: SideId) -> Item {
+    pub(crate) fn give(&mut self, turn: &mut Turn, to: SideId) -> Item {
         turn.left -= 1;
         if !std::mem::replace(&mut turn.unit, true) {
             self.groups[turn.group].units += 1;
@@ -138,11 +138,11 @@ impl Model {
     }
 
     /// The last event takes the turn's unit with it.
-    pub fn detach(&mut self, turn: &mut Turn) {
+    pub(crate) fn detach(&mut self, turn: &mut Turn) {
         turn.unit = false;
     }
 
-    pub fn end_turn(&mut self, turn: Turn) {
+    pub(crate) fn end_turn(&mut self, turn: Turn) {
         let of = &mut self.groups[turn.group];
         of.units -= u32::from(turn.unit);
         of.turn = false;
@@ -154,20 +154,20 @@ impl Model {
     }
 
     /// The reader has it, and [lets it go](Self::let_go) later.
-    pub fn complete(&mut self, item: &Item, detached: bool) {
+    pub(crate) fn complete(&mut self, item: &Item, detached: bool) {
         let of = &mut self.groups[item.group];
         of.out -= 1;
         of.units -= u32::from(detached);
         self.reap(item.group);
     }
 
-    pub fn let_go(&mut self, item: &Item) {
+    pub(crate) fn let_go(&mut self, item: &Item) {
         if matches!(item.word, Word::End | Word::Error(_)) {
             self.end(item.to, Word::End);
         }
     }
 
-    pub fn give_back(&mut self, mut item: Item, detached: bool, for_good: bool) {
+    pub(crate) fn give_back(&mut self, mut item: Item, detached: bool, for_good: bool) {
         self.groups[item.group].units -= u32::from(detached);
         item.fails += 1;
         let fails = for_good || self.attempts.is_some_and(|most| item.fails >= most);
@@ -191,20 +191,20 @@ impl Model {
     }
 
     /// How often the message failed that poisoned a group.
-    pub fn failed(&self, group: usize) -> u32 {
+    pub(crate) fn failed(&self, group: usize) -> u32 {
         let of = &self.groups[group];
         let failed = of.waiting.iter().find(|item| Some(item.key) == of.poison);
         failed.expect("what failed waits").fails
     }
 
     /// Looks at an event of `to`, the first of the group.
-    pub fn look(&mut self, group: usize, to: SideId) -> Item {
+    pub(crate) fn look(&mut self, group: usize, to: SideId) -> Item {
         let item = self.first(group, to).expect("this event is first").clone();
         self.groups[group].looked = Some(item.key);
         item
     }
 
-    pub fn end_look(&mut self, item: &Item) {
+    pub(crate) fn end_look(&mut self, item: &Item) {
         let of = &mut self.groups[item.group];
         of.looked = None;
         if self.queues[of.queue].gone || self.side(item.to).ended {
@@ -216,7 +216,7 @@ impl Model {
 }
 
 impl Turn {
-    pub fn holds_message(&self) -> bool {
+    pub(crate) fn holds_message(&self) -> bool {
         self.first.as_ref().is_some_and(Item::is_message)
     }
 }

@@ -3,10 +3,10 @@
 use conversant::dialog::{Fault, Refused};
 
 /// A side: its dialog, and 0 or 1.
-pub type SideId = (usize, usize);
+pub(crate) type SideId = (usize, usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub(crate) enum Word {
     Message(u32),
     End,
     /// With its code.
@@ -16,70 +16,70 @@ pub enum Word {
 
 /// An event of a side.
 #[derive(Clone, Debug)]
-pub struct Item {
-    pub key: u32,
-    pub to: SideId,
-    pub word: Word,
+pub(crate) struct Item {
+    pub(crate) key: u32,
+    pub(crate) to: SideId,
+    pub(crate) word: Word,
     /// How many of its deliveries failed.
-    pub fails: u32,
+    pub(crate) fails: u32,
     /// Errors are before all others. Those whose order the docs leave open have equal places.
-    pub place: (bool, u32),
-    pub group: usize,
+    pub(crate) place: (bool, u32),
+    pub(crate) group: usize,
 }
 
 #[derive(Debug)]
-pub struct Side {
-    pub group: usize,
-    pub ended: bool,
+pub(crate) struct Side {
+    pub(crate) group: usize,
+    pub(crate) ended: bool,
     timer: Option<u64>,
 }
 
 #[derive(Debug)]
-pub struct Group {
-    pub queue: usize,
-    pub alive: bool,
-    pub limit: Option<u32>,
-    pub level: u8,
-    pub bump: Option<u8>,
-    pub capacity: Option<u32>,
+pub(crate) struct Group {
+    pub(crate) queue: usize,
+    pub(crate) alive: bool,
+    pub(crate) limit: Option<u32>,
+    pub(crate) level: u8,
+    pub(crate) bump: Option<u8>,
+    pub(crate) capacity: Option<u32>,
     /// Handles, and sides that have not ended.
     pins: u32,
-    pub waiting: Vec<Item>,
+    pub(crate) waiting: Vec<Item>,
     /// Messages in flight.
-    pub out: u32,
+    pub(crate) out: u32,
     /// Units of the limit in use.
-    pub units: u32,
+    pub(crate) units: u32,
     /// A turn is live.
-    pub turn: bool,
+    pub(crate) turn: bool,
     /// The message that a look holds.
-    pub looked: Option<u32>,
+    pub(crate) looked: Option<u32>,
     /// The message that poisoned it.
-    pub poison: Option<u32>,
+    pub(crate) poison: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct QueueState {
-    pub capacity: Option<u32>,
-    pub closed: bool,
-    pub gone: bool,
+pub(crate) struct QueueState {
+    pub(crate) capacity: Option<u32>,
+    pub(crate) closed: bool,
+    pub(crate) gone: bool,
 }
 
 #[derive(Debug, Default)]
-pub struct Model {
+pub(crate) struct Model {
     /// `None`: no limit.
-    pub attempts: Option<u32>,
-    pub quantum: u32,
-    pub queues: [QueueState; 2],
-    pub dialogs: Vec<[Side; 2]>,
-    pub groups: Vec<Group>,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) quantum: u32,
+    pub(crate) queues: [QueueState; 2],
+    pub(crate) dialogs: Vec<[Side; 2]>,
+    pub(crate) groups: Vec<Group>,
     /// Poisoned groups, in the order in which they were poisoned.
-    pub poisoned: Vec<usize>,
-    pub now: u64,
+    pub(crate) poisoned: Vec<usize>,
+    pub(crate) now: u64,
     last: u32,
 }
 
 impl Model {
-    pub fn new(attempts: Option<u32>, quantum: u32) -> Self {
+    pub(crate) fn new(attempts: Option<u32>, quantum: u32) -> Self {
         Self {
             attempts,
             quantum,
@@ -93,7 +93,7 @@ impl Model {
     }
 
     /// A group with one pin.
-    pub fn group(&mut self, queue: usize, limit: Option<u32>) -> usize {
+    pub(crate) fn group(&mut self, queue: usize, limit: Option<u32>) -> usize {
         self.groups.push(Group {
             queue,
             alive: true,
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// A dialog in these groups, which live. Each has a pin for it already.
-    pub fn begin(&mut self, groups: [usize; 2]) {
+    pub(crate) fn begin(&mut self, groups: [usize; 2]) {
         self.dialogs.push(groups.map(|group| Side {
             group,
             ended: false,
@@ -121,16 +121,16 @@ impl Model {
         }));
     }
 
-    pub fn pin(&mut self, group: usize) {
+    pub(crate) fn pin(&mut self, group: usize) {
         self.groups[group].pins += 1;
     }
 
-    pub fn unpin(&mut self, group: usize) {
+    pub(crate) fn unpin(&mut self, group: usize) {
         self.groups[group].pins -= 1;
         self.reap(group);
     }
 
-    pub fn reap(&mut self, group: usize) {
+    pub(crate) fn reap(&mut self, group: usize) {
         let of = &mut self.groups[group];
         let idle = of.waiting.is_empty() && of.out == 0 && of.looked.is_none();
         if of.pins == 0 && idle && !of.turn {
@@ -138,32 +138,32 @@ impl Model {
         }
     }
 
-    pub fn side(&self, (dialog, side): SideId) -> &Side {
+    pub(crate) fn side(&self, (dialog, side): SideId) -> &Side {
         &self.dialogs[dialog][side]
     }
 
-    pub fn of(&self, id: SideId) -> &Group {
+    pub(crate) fn of(&self, id: SideId) -> &Group {
         &self.groups[self.side(id).group]
     }
 
-    pub fn groups_of(&self, queue: usize) -> impl Iterator<Item = (usize, &Group)> {
+    pub(crate) fn groups_of(&self, queue: usize) -> impl Iterator<Item = (usize, &Group)> {
         let groups = self.groups.iter().enumerate();
         groups.filter(move |(_, group)| group.queue == queue && group.alive)
     }
 
     /// Messages that wait in a queue or are in flight.
-    pub fn outstanding(&self, queue: usize) -> i64 {
+    pub(crate) fn outstanding(&self, queue: usize) -> i64 {
         let held = |(_, group): (_, &Group)| group.waiting.len() as i64 + i64::from(group.out);
         self.groups_of(queue).map(held).sum()
     }
 
-    pub fn has_waiting(&self, queue: usize) -> bool {
+    pub(crate) fn has_waiting(&self, queue: usize) -> bool {
         self.groups_of(queue)
             .any(|(_, group)| !group.waiting.is_empty())
     }
 
     /// Nothing is in flight, and nothing waits except in poisoned groups.
-    pub fn is_finished(&self, queue: usize) -> bool {
+    pub(crate) fn is_finished(&self, queue: usize) -> bool {
         let done = |group: &Group| group.waiting.is_empty() || group.poison.is_some();
         self.queues[queue].closed
             && self
@@ -171,12 +171,12 @@ impl Model {
                 .all(|(_, group)| group.units == 0 && done(group))
     }
 
-    pub fn live(&self) -> usize {
+    pub(crate) fn live(&self) -> usize {
         let live = |sides: &&[Side; 2]| sides.iter().any(|side| !side.ended);
         self.dialogs.iter().filter(live).count()
     }
 
-    pub fn refusal(&self, (dialog, side): SideId) -> Option<Refused> {
+    pub(crate) fn refusal(&self, (dialog, side): SideId) -> Option<Refused> {
         let sides = &self.dialogs[dialog];
         match (sides[side].ended, sides[1 - side].ended) {
             (true, _) => Some(Refused::Ended),
@@ -185,7 +185,11 @@ impl Model {
         }
     }
 
-    pub fn send(&mut self, id @ (dialog, side): SideId, message: u32) -> Result<(), Refused> {
+    pub(crate) fn send(
+        &mut self,
+        id @ (dialog, side): SideId,
+        message: u32,
+    ) -> Result<(), Refused> {
         let peer = (dialog, 1 - side);
         let group = self.of(peer);
         let queue = self.queues[group.queue];
@@ -220,7 +224,7 @@ impl Model {
         self.insert(item);
     }
 
-    pub fn insert(&mut self, item: Item) {
+    pub(crate) fn insert(&mut self, item: Item) {
         let waiting = &mut self.groups[item.group].waiting;
         let at = waiting.partition_point(|other| other.place <= item.place);
         waiting.insert(at, item);
@@ -233,7 +237,7 @@ impl Model {
     }
 
     /// False if the side had ended.
-    pub fn end(&mut self, id: SideId, word: Word) -> bool {
+    pub(crate) fn end(&mut self, id: SideId, word: Word) -> bool {
         let number = self.number();
         self.end_at(id, word, number)
     }
@@ -260,7 +264,7 @@ impl Model {
         true
     }
 
-    pub fn set_timer(&mut self, (dialog, side): SideId, after: u64) -> bool {
+    pub(crate) fn set_timer(&mut self, (dialog, side): SideId, after: u64) -> bool {
         let due = self.now + after;
         let side = &mut self.dialogs[dialog][side];
         side.timer = (!side.ended).then_some(due);
@@ -268,13 +272,13 @@ impl Model {
     }
 
     /// Whether one was set; nothing if the side has ended.
-    pub fn clear_timer(&mut self, (dialog, side): SideId) -> Option<bool> {
+    pub(crate) fn clear_timer(&mut self, (dialog, side): SideId) -> Option<bool> {
         let side = &mut self.dialogs[dialog][side];
         (!side.ended).then(|| side.timer.take().is_some())
     }
 
     /// When the next timer is due. Timers ring in the order in which they are due.
-    pub fn advance(&mut self, to: u64) -> Option<u64> {
+    pub(crate) fn advance(&mut self, to: u64) -> Option<u64> {
         self.now = self.now.max(to);
         loop {
             let ids = (0..self.dialogs.len()).flat_map(|dialog| [(dialog, 0), (dialog, 1)]);
@@ -297,7 +301,7 @@ impl Model {
         }
     }
 
-    pub fn drop_queue(&mut self, queue: usize) {
+    pub(crate) fn drop_queue(&mut self, queue: usize) {
         self.queues[queue].closed = true;
         self.queues[queue].gone = true;
         let number = self.number();
@@ -318,7 +322,7 @@ impl Model {
     }
 
     /// Messages, not events, that exist.
-    pub fn messages_waiting(&self) -> usize {
+    pub(crate) fn messages_waiting(&self) -> usize {
         let waiting = self.groups.iter().flat_map(|group| &group.waiting);
         waiting.filter(|item| item.is_message()).count()
     }
@@ -326,11 +330,11 @@ impl Model {
 
 impl Item {
     /// Whether the docs leave open which of the two comes first.
-    pub fn is_tied(&self, other: &Self) -> bool {
+    pub(crate) fn is_tied(&self, other: &Self) -> bool {
         self.place == other.place
     }
 
-    pub fn is_message(&self) -> bool {
+    pub(crate) fn is_message(&self) -> bool {
         matches!(self.word, Word::Message(_))
     }
 }

@@ -1,14 +1,35 @@
 //! What readers do.
 
-use conversant::queue::{Delivery, Detached, NoMore, NoTurn, Queue, Turn, Why};
+use conversant::queue::{Delivery, NoMore, NoTurn, Queue, Turn, Why};
 
-use crate::groups::Next;
-use crate::model::{Item, SideId};
-use crate::world::{Got, World, choose, word};
-use crate::{Op, Then};
+use super::groups::Next;
+use super::model::{Item, SideId};
+use super::world::{Got, World, choose, word};
+use super::{Op, Then};
+
+/// Ends a delivery, detached or not: its event if it is completed.
+macro_rules! finish {
+    ($delivery:expr, $then:expr) => {
+        match $then {
+            Then::Complete | Then::Keep | Then::Detach => Some($delivery.complete()),
+            Then::GiveBack => {
+                $delivery.give_back();
+                None
+            }
+            Then::Drop => {
+                drop($delivery);
+                None
+            }
+            Then::FailForGood => {
+                $delivery.fail_for_good();
+                None
+            }
+        }
+    };
+}
 
 impl World {
-    pub fn read(&mut self, op: Op) {
+    pub(crate) fn read(&mut self, op: Op) {
         match op {
             Op::Receive { queue, asks } => self.receive(queue.into(), asks),
             Op::ReceiveFrom { side, asks } => {
@@ -25,7 +46,8 @@ impl World {
             }
             Op::Finish { detached, then } => {
                 if let Some((item, delivery)) = choose(&mut self.in_flight, detached) {
-                    self.finish_detached(item, delivery, then);
+                    let event = finish!(delivery, then);
+                    self.finished(item, event, true, then);
                 }
             }
             Op::LetGo { event } => {
@@ -179,39 +201,22 @@ impl World {
                     self.model.detach(&mut in_model);
                     self.in_flight.push((item, delivery.detach()));
                 } else {
-                    self.finish_delivery(item, delivery, then);
+                    let event = finish!(delivery, then);
+                    self.finished(item, event, false, then);
                 }
             }
         }
         self.turns.push((in_model, turn));
     }
 
-    fn finish_delivery(&mut self, item: Item, delivery: Delivery<'_, Got>, then: Then) {
-        match then {
-            Then::Complete | Then::Keep | Then::Detach => {
-                let event = delivery.complete();
-                return self.completed(item, event, false, then);
+    fn finished(&mut self, item: Item, event: Option<Got>, detached: bool, then: Then) {
+        match event {
+            Some(event) => self.completed(item, event, detached, then),
+            None => {
+                let for_good = matches!(then, Then::FailForGood);
+                self.model.give_back(item, detached, for_good);
             }
-            Then::GiveBack => delivery.give_back(),
-            Then::Drop => drop(delivery),
-            Then::FailForGood => delivery.fail_for_good(),
         }
-        let for_good = matches!(then, Then::FailForGood);
-        self.model.give_back(item, false, for_good);
-    }
-
-    fn finish_detached(&mut self, item: Item, delivery: Detached<Got>, then: Then) {
-        match then {
-            Then::Complete | Then::Keep | Then::Detach => {
-                let event = delivery.complete();
-                return self.completed(item, event, true, then);
-            }
-            Then::GiveBack => delivery.give_back(),
-            Then::Drop => drop(delivery),
-            Then::FailForGood => delivery.fail_for_good(),
-        }
-        let for_good = matches!(then, Then::FailForGood);
-        self.model.give_back(item, true, for_good);
     }
 
     fn completed(&mut self, item: Item, event: Got, detached: bool, then: Then) {
@@ -268,7 +273,7 @@ impl World {
     }
 
     /// Not during a look, as above.
-    pub fn shutdown(&mut self, n: usize) {
+    pub(crate) fn shutdown(&mut self, n: usize) {
         let Some(queue) = &self.queues[n] else {
             return;
         };
