@@ -7,25 +7,36 @@
 mod count;
 #[path = "../../tests/support/job_queue_model/mod.rs"]
 mod job_queue_model;
+#[path = "../../tests/support/random.rs"]
+mod split_mix;
 
 use libfuzzer_sys::fuzz_target;
 
 use random::Random;
 
-/// The numbers that a random run asks for, from the fuzzer's bytes.
+/// The numbers of a random run, each changed by a byte of the fuzzer.
 mod random {
-    pub(crate) struct Random(std::vec::IntoIter<u8>);
+    use crate::split_mix;
+
+    pub(crate) struct Random {
+        numbers: split_mix::Random,
+        bytes: std::vec::IntoIter<u8>,
+    }
 
     impl From<&[u8]> for Random {
         fn from(bytes: &[u8]) -> Self {
-            Self(bytes.to_vec().into_iter())
+            Self {
+                numbers: split_mix::Random(0),
+                bytes: bytes.to_vec().into_iter(),
+            }
         }
     }
 
     impl Random {
-        /// A number below `n` and below 256; 0 when the bytes are used up.
+        /// A number below `n` and below 256.
         pub(crate) fn below(&mut self, n: usize) -> usize {
-            usize::from(self.0.next().unwrap_or(0)) % n
+            let byte = usize::from(self.bytes.next().unwrap_or(0));
+            (self.numbers.below(256) ^ byte) % n
         }
     }
 }
