@@ -5,6 +5,9 @@
 #[path = "../../tests/support/dialog_model/mod.rs"]
 mod dialog_model;
 
+use conversant_fuzz::mixed;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|script: &[u8]| dialog_model::compare(script).expect("any bytes are a script"));
+fuzz_target!(|bytes: &[u8]| {
+    dialog_model::compare(&mixed(bytes)).expect("any bytes are a script");
+});

@@ -7,41 +7,26 @@
 mod count;
 #[path = "../../tests/support/job_queue_model/mod.rs"]
 mod job_queue_model;
-#[path = "../../tests/support/random.rs"]
-mod split_mix;
 
+use conversant_fuzz::mixed;
 use libfuzzer_sys::fuzz_target;
 
 use random::Random;
 
-/// The numbers of a random run, each changed by a byte of the fuzzer.
+/// The numbers that a random run asks for.
 mod random {
-    use crate::split_mix;
-
-    pub(crate) struct Random {
-        numbers: split_mix::Random,
-        bytes: std::vec::IntoIter<u8>,
-    }
-
-    impl From<&[u8]> for Random {
-        fn from(bytes: &[u8]) -> Self {
-            Self {
-                numbers: split_mix::Random(0),
-                bytes: bytes.to_vec().into_iter(),
-            }
-        }
-    }
+    pub(crate) struct Random(pub(crate) std::vec::IntoIter<u8>);
 
     impl Random {
-        /// A number below `n` and below 256.
+        /// A number below `n` and below 256; 0 when the bytes are used up.
         pub(crate) fn below(&mut self, n: usize) -> usize {
-            let byte = usize::from(self.bytes.next().unwrap_or(0));
-            (self.numbers.below(256) ^ byte) % n
+            usize::from(self.0.next().unwrap_or(0)) % n
         }
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
+    let random = Random(mixed(bytes).into_iter());
     // An operation and the comparison after it read about eight numbers.
-    job_queue_model::run(Random::from(bytes), bytes.len() / 8);
+    job_queue_model::run(random, bytes.len() / 8);
 });

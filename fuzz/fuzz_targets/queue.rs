@@ -8,11 +8,12 @@ mod mutex_queue;
 #[path = "../../tests/support/queue_script/mod.rs"]
 mod queue_script;
 
+use conversant_fuzz::mixed;
 use libfuzzer_sys::fuzz_target;
 use queue_script::Script;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Some(script) = Script::read(bytes) {
+    if let Some(script) = Script::read(&mixed(bytes)) {
         queue_script::compare(&script);
     }
 });
