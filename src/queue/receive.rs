@@ -11,6 +11,7 @@ use crate::wait::{
     OFTEN, Op, Panics, Session, Ticket, Wait, back_off, look_again, look_twice, sealed,
 };
 
+use super::holders::Holder;
 use super::refuse::{NoMore, NoTurn};
 use super::shared::Shared;
 use super::state::State;
@@ -73,7 +74,10 @@ impl<T> Queue<T> {
             n,
             ticket: None,
             claim: Turns::claim,
-            give: |turns| std::mem::replace(turns, Turns::none(turns.shared)),
+            give: |turns| {
+                turns.hold();
+                std::mem::replace(turns, Turns::none(turns.shared))
+            },
         })
     }
 
@@ -113,6 +117,8 @@ pub struct Turns<'q, T> {
     end: usize,
     /// The queue's epoch before they were claimed.
     epoch: u64,
+    /// The thread that received them, until the last has begun.
+    holder: Holder,
 }
 
 impl<'q, T> Turns<'q, T> {
@@ -124,6 +130,15 @@ impl<'q, T> Turns<'q, T> {
             next: 0,
             end: 0,
             epoch: shared.epoch(),
+            holder: Holder::NONE,
+        }
+    }
+
+    /// They were claimed by the calling thread.
+    #[inline]
+    fn hold(&mut self) {
+        if self.end > 0 {
+            self.holder = self.shared.capacity.hold();
         }
     }
 
@@ -132,7 +147,14 @@ impl<'q, T> Turns<'q, T> {
     fn claim(shared: &'q Arc<Shared<T>>, n: usize) -> Option<Self> {
         let mut turns = Self::none(shared);
         turns.end = shared.claim_many(&mut turns.claimed[..n.min(MOST)]);
+        turns.hold();
         (!turns.is_empty() || n == 0).then_some(turns)
+    }
+
+    /// The last begins, and counts for itself.
+    #[cold]
+    fn let_go(&mut self) {
+        self.shared.capacity.let_go(&mut self.holder);
     }
 
     /// Begins and ends each turn, even if the drop of a message panics.
@@ -163,6 +185,9 @@ impl<'q, T> Iterator for Turns<'q, T> {
     fn next(&mut self) -> Option<Turn<'q, T>> {
         let group = self.claimed.get_mut(self.next)?.take()?;
         self.next += 1;
+        if self.next == self.end && self.holder.is_some() {
+            self.let_go();
+        }
         Some(Turn::begin(self.shared, group, self.epoch))
     }
 

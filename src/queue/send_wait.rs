@@ -49,12 +49,13 @@ impl<T> Conversation<T> {
     /// # Handlers
     ///
     /// The room may depend on a thread that has received a turn of this queue, while that turn or a
-    /// delivery of it lives. If such a thread would have to block in [`wait()`](Wait::wait), the
-    /// wait returns the message as [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery
-    /// counts for the thread that received it. If you move it to another thread, that thread gets
-    /// no error: it blocks, for ever if such threads hold all the room. So may a thread that sends in
-    /// the destructor of a thread-local: by then at most the queue that it received from last is
-    /// known. A wait with a deadline, or of a task, waits in either case.
+    /// delivery of it lives. Turns that it claimed together count before they begin. If such a
+    /// thread would have to block in [`wait()`](Wait::wait), the wait returns the message as
+    /// [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery counts for the thread that
+    /// received it. If you move it to another thread, that thread gets no error: it blocks, for ever
+    /// if such threads hold all the room. So may a thread that sends in the destructor of a
+    /// thread-local: by then at most the queue that it received from last is known. A wait with a
+    /// deadline, or of a task, waits in either case.
     ///
     /// # Cancel safety
     ///

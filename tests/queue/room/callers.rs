@@ -70,6 +70,53 @@ fn a_handler_never_waits_for_room_in_its_own_full_queue() {
     drop((lane, other));
 }
 
+/// Turns that a thread claimed together count until the last begins.
+#[test]
+fn who_has_claimed_turns_never_waits_for_room_in_its_own_full_queue() {
+    for way in 0..3 {
+        let queue = Queue::builder().capacity(2).build().unwrap();
+        let lane = queue.lane(1, Limit::Unlimited).unwrap();
+        let both = [(); 2].map(|()| lane.conversation().unwrap());
+        let mut later = Box::pin(queue.receive_many(2));
+        let (_, waker) = WakeCounter::new();
+        assert!(poll(&mut later, &waker).is_pending());
+        both.iter().for_each(|one| one.send(1).unwrap());
+        let mut turns = match way {
+            0 => queue.try_receive_many(2).unwrap(),
+            1 => queue.receive_many(2).wait().unwrap(),
+            _ => match poll(&mut later, &waker) {
+                Poll::Ready(turns) => turns.unwrap(),
+                Poll::Pending => panic!("two turns could begin"),
+            },
+        };
+        drop(later);
+        for _ in 0..2 {
+            assert_eq!(refused(&queue, &both[0]), SendReason::OwnQueue);
+            drop(turns.next().unwrap());
+        }
+        waits(&queue, &both[0]);
+        drop(turns);
+    }
+}
+
+/// Is refused. If it waits instead, another thread closes the queue.
+fn refused(queue: &Queue<u32>, wide: &Conversation<u32>) -> SendReason {
+    let returned = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !returned.load(Ordering::Relaxed) {
+                if sends(queue).0 > 0 {
+                    queue.close();
+                }
+                std::thread::yield_now();
+            }
+        });
+        let sent = wide.send_wait(8).wait();
+        returned.store(true, Ordering::Relaxed);
+        sent.unwrap_err().reason
+    })
+}
+
 /// Waits, and another thread makes room.
 fn waits(queue: &Queue<u32>, wide: &Conversation<u32>) {
     let refused = AtomicBool::new(false);
