@@ -98,8 +98,8 @@
 //! - A queue holds no more messages than its [capacity](Builder::capacity), except ends, errors and
 //!   timers of dialogs, which need no room. In a group or lane with a
 //!   [capacity](Conversation::set_capacity) of its own no more messages wait than that, except
-//!   these and what was given back. Waiting sends get room in the order in which they began to
-//!   wait.
+//!   these, what was given back and what was reserved before. Waiting sends get room in the order
+//!   in which they began to wait.
 //! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
 //!   never polled keeps at most one turn from the others.
 //!
@@ -124,7 +124,7 @@
 //! No user code runs under the queue's locks: wakers, drops of messages and the iterator of
 //! [`Conversation::send_all`] may call the queue. A waker that panics stops nobody. Messages
 //! that are dropped together, as with the queue, are dropped like a `Vec`: if two of the drops
-//! panic, the process aborts. A send panics if 2^31 messages would wait in one group; that
+//! panic, the process aborts. So it is with keys that are forgotten together. A send panics if 2^31 messages would wait in one group; that
 //! message is not sent.
 //!
 //! # Cost

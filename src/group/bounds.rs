@@ -3,7 +3,8 @@
 //! State: one semaphore for each capacity, with a permit for each message that may wait; and how
 //! many permits of each the messages of the group have.
 //!
-//! Protocol: a send takes its permits under no lock, and brings them in with its messages. Messages
+//! Protocol: a send takes the permits of a single capacity with the group locked, if they are there.
+//! Otherwise it takes its permits under no lock, and brings them in with its messages. Messages
 //! taken out or put back meanwhile are counted before the group is unlocked: permits go back, or
 //! are taken even if none are available. Sends that wait for permits are served under no lock. A
 //! capacity that is removed is closed: sends that wait for it look again.
@@ -89,6 +90,22 @@ impl<T> Mailbox<T> {
             self.flags &= !BOUNDED;
         }
         old
+    }
+
+    /// Takes permits for so many messages that are put in next. If that is not possible at once, or
+    /// there are two capacities, takes none.
+    pub(crate) fn take_room(&mut self, messages: usize) -> bool {
+        let Some(bounds) = self.bounds() else {
+            return true;
+        };
+        let ([Some(only), None] | [None, Some(only)]) = &bounds.semaphores else {
+            return false;
+        };
+        let taken = u32::try_from(messages).is_ok_and(|n| only.take(n));
+        if taken {
+            bounds.has += messages as u32;
+        }
+        taken
     }
 
     /// So many messages were put in, with the permits of `admitted`. Permits of a capacity that was

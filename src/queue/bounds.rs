@@ -110,7 +110,9 @@ fn take<T>(
 pub(super) fn count_taken<T>(group: &GroupRef<T>, mut mailbox: Guard<'_, Mailbox<T>>) {
     let freed = mailbox.count_waiting(group.waiting());
     drop(mailbox);
-    serve(freed);
+    if freed.iter().any(Option::is_some) {
+        serve(freed);
+    }
 }
 
 /// Serves the waiters for permits that came back. Under no lock.

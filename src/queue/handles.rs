@@ -244,8 +244,8 @@ impl<T> Conversation<T> {
     /// The capacity may be changed at any time. Lowering it takes nothing out; 0 lets nothing
     /// in until it is raised. So 0 closes a key or an actor: its sends are refused. Sends that wait
     /// go on waiting, unless they wait for room [or](crate::wait::Wait::or) for a signal. A send
-    /// under way when the first capacity is set may exceed it. Sends that wait lose their order if
-    /// the capacity is removed and set again.
+    /// under way when a group without a capacity gets one may exceed it, and so may room that was
+    /// reserved before. Sends that wait lose their order if the capacity is removed and set again.
     ///
     /// ```
     /// use conversant::prelude::*;
@@ -276,8 +276,8 @@ impl<T> Conversation<T> {
     ///
     /// O(1) under the queue's lock. Lowering it, or raising it from 0, then takes a step for each
     /// send that waits for room in the group, under a lock of the capacity's own. From then on each
-    /// send into the group costs two more short locks and one more read-modify-write, and each
-    /// message taken out one addition.
+    /// send into the group costs one more read-modify-write, and each message taken out one
+    /// addition; if the lane or the queue has a capacity too, a send also costs two short locks.
     ///
     /// # Errors
     ///

@@ -64,17 +64,7 @@ impl<T> Conversation<T> {
     /// Like [`send`](Self::send), with all the messages.
     pub fn send_all(&self, messages: impl IntoIterator<Item = T>) -> Result<(), SendError<Vec<T>>> {
         let (queue, to) = (self.pin.queue(), (&*self.pin, None));
-        let mut messages = Vec::from_iter(messages);
-        if !self.pin.is_limited() {
-            match queue.append(to, messages, None) {
-                Ok(posted) => {
-                    queue.posted(posted);
-                    return Ok(());
-                }
-                Err(back) => messages = back,
-            }
-        }
-        queue.send_new(to, messages, ())
+        queue.send_new(to, Vec::from_iter(messages), ())
     }
 }
 
@@ -172,7 +162,28 @@ impl<T> Shared<T> {
 
     /// Sends messages that have no room yet. The queue's permits are taken last, so that a
     /// refusal by the group or the lane takes none from others.
+    #[inline(always)]
     fn send_new<M: Messages<T>, H>(
+        &self,
+        to: (&GroupRef<T>, Option<u32>),
+        mut message: M,
+        held: H,
+    ) -> Result<(), SendError<M>> {
+        if !to.0.is_limited() {
+            match self.append(to, message, None) {
+                Ok(posted) => {
+                    drop(held);
+                    self.posted(posted);
+                    return Ok(());
+                }
+                Err(back) => message = back,
+            }
+        }
+        self.send_asking(to, message, held)
+    }
+
+    /// Takes room and sends.
+    fn send_asking<M: Messages<T>, H>(
         &self,
         to: (&GroupRef<T>, Option<u32>),
         message: M,
@@ -232,7 +243,7 @@ impl<T> Shared<T> {
     }
 
     /// Appends messages, if nothing but capacities makes that special; otherwise returns them.
-    /// `parts` is their room in the group and lane, if they have asked for it.
+    /// `parts` is their room in the group and lane; without it that is taken here.
     #[inline(always)]
     fn append<M: Messages<T>>(
         &self,
@@ -241,18 +252,18 @@ impl<T> Shared<T> {
         parts: Option<&mut Admitted>,
     ) -> Result<Posted, M> {
         let (mut mailbox, messages) = (group.lock(), message.as_ref().len());
-        let special = match parts {
-            Some(_) => SEND_SPECIAL & !BOUNDED,
-            None => SEND_SPECIAL,
-        };
-        let plain = mailbox.flags & special == 0 && mailbox.appends();
+        let plain = mailbox.flags & (SEND_SPECIAL & !BOUNDED) == 0 && mailbox.appends();
         if !plain || tier.is_some() || messages == 0 {
             return Err(message);
         }
-        message.append_to(group, &mut mailbox);
-        if let Some(parts) = parts {
-            mailbox.bring_in(parts, messages);
+        if mailbox.flags & BOUNDED != 0 {
+            match parts {
+                Some(parts) => mailbox.bring_in(parts, messages),
+                None if mailbox.take_room(messages) => {}
+                None => return Err(message),
+            }
         }
+        message.append_to(group, &mut mailbox);
         if mailbox.phase != Phase::Idle {
             return Ok(Posted::Kept);
         }

@@ -92,6 +92,18 @@ fn a_full_lane_refuses_in_all_its_groups() {
 
 /// A lane's capacity ends with the lane, and does not apply to the next lane of its index.
 #[test]
+fn the_smaller_of_two_capacities_holds() {
+    let (queue, lane) = plain();
+    let one = lane.conversation().unwrap();
+    for (own, of_lane, full) in [(2, 1, SendReason::LaneFull), (1, 2, SendReason::GroupFull)] {
+        one.set_capacity(own).unwrap();
+        lane.set_capacity(of_lane).unwrap();
+        has_room(&one, 1, full);
+        serve(&queue);
+    }
+}
+
+#[test]
 fn a_lane_that_has_gone_leaves_no_capacity_behind() {
     let (queue, lane) = plain();
     let of_group = lane.conversation().unwrap();
