@@ -32,7 +32,8 @@
 //!
 //! No user code runs under a lock except `Eq` and `Borrow` of keys, under the shard's lock:
 //! these must call neither this `Keyed` nor its queue. If one of them panics, nothing has changed
-//! and nothing is sent.
+//! and nothing is sent. If the drops of two keys panic that are forgotten together, the process
+//! aborts.
 
 // State: a map from keys to groups, sharded by hash, each shard under a mutex. The groups are
 // the queue's; the map pins them.

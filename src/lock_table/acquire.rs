@@ -65,7 +65,8 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// `clone` runs in the call, and at the first poll with hashing and `parent`, before anything
     /// is locked; `Eq` runs under the table's locks as well, and must not use the table. If one of
     /// them panics, nothing has changed. If the drop of a name panics, the request may be granted
-    /// all the same; polled again, the wait gives its result.
+    /// all the same; polled again, the wait gives its result. If two names' drops panic at once, as
+    /// in a [`release_all`](Owner::release_all), the process aborts.
     pub fn lock(&mut self, resource: &K, mode: Mode) -> Wait<Lock<'_, K, S>> {
         self.forget_asked();
         let asked = Some((resource.clone(), mode));
