@@ -44,7 +44,6 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use self::word::{Fast, Word};
 use crate::shown::shows;
@@ -323,17 +322,9 @@ impl Default for TierGate {
     }
 }
 
-impl fmt::Debug for TierGate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Written under no lock: the writer is user code.
-        let state = self.shared.state.try_lock();
-        let counts = state.map(|mut state| state.counts(&self.shared.word));
-        let mut debug = f.debug_struct("TierGate");
-        if let Some(counts) = counts {
-            debug.field("counts", &counts);
-        }
-        debug.finish_non_exhaustive()
-    }
+shows! {
+    TierGate, |this|;
+    if counts: this.shared.state.try_lock().as_mut().map(|state| state.counts(&this.shared.word))
 }
 
 shows!([G: Borrow<TierGate>] Ticket<G>, |this| tier: this.tier, entered: this.entered);

@@ -88,10 +88,10 @@
 //! after it was granted a mode that conflicted with that lock. Requests that are granted without
 //! the table order nothing: no other owner could have been there.
 
-use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use crate::limit::Bypass;
+use crate::shown::shows;
 use crate::sync::{self, Apart, AtomicBool, Ordering, UnmodelledArc as Arc, unique};
 use crate::wait::{Guarded, WakeBatch};
 
@@ -337,13 +337,7 @@ impl<K, S: Default> Default for LockTable<K, S> {
     }
 }
 
-impl<K, S> fmt::Debug for LockTable<K, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("LockTable");
-        debug.field("owners", &self.shared.owners.0.len());
-        if let Some(resources) = self.shared.shards.try_len() {
-            debug.field("resources", &resources);
-        }
-        debug.finish_non_exhaustive()
-    }
+shows! {
+    [K, S] LockTable<K, S>, |this| owners: this.shared.owners.0.len();
+    if resources: this.shared.shards.try_len()
 }

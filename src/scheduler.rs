@@ -158,10 +158,9 @@ mod trace;
 mod waits;
 mod worker;
 
-use std::fmt;
-
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::queue::LaneError;
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
@@ -336,15 +335,9 @@ impl Drop for Scheduler {
     }
 }
 
-impl fmt::Debug for Scheduler {
+shows! {
     /// With its [counts](Self::counts), unless somebody has the lock. Tasks that workers have
     /// claimed are counted as when they were claimed.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Scheduler");
-        let state = self.shared.try_lock();
-        if let Some(counts) = state.map(|state| state.core.counts()) {
-            out.field("counts", &counts);
-        }
-        out.finish_non_exhaustive()
-    }
+    Scheduler, |this|;
+    if counts: this.shared.try_lock().map(|state| state.core.counts())
 }

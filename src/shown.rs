@@ -2,21 +2,27 @@
 
 use std::fmt;
 
-/// `Debug`: the name of a type, after its generic parameters, and the values to show.
+/// `Debug`: the name of a type, after its generic parameters, and the values to show. What is shown
+/// `if` it is `Some` may take a lock, which is released before the writer runs: that is user code.
 ///
 /// ```text
 /// shows!([T] Turns<'_, T>, |turns| left: turns.len());
+/// shows!(Gate, |gate|; if counts: gate.try_counts());
 /// ```
 macro_rules! shows {
     ($(#[$doc:meta])* $([$($bounds:tt)*])? $name:ident $(<$($arg:tt),*>)?, |$this:pat_param|
-     $($field:ident: $value:expr),*) => {
+     $($field:ident: $value:expr),* $(; if $option:ident: $known:expr)?) => {
         $(#[$doc])*
         impl $(<$($bounds)*>)? std::fmt::Debug for $name $(<$($arg),*>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $this = self;
-                f.debug_struct(stringify!($name))
-                    $(.field(stringify!($field), &$value))*
-                    .finish_non_exhaustive()
+                $(let $option = $known;)?
+                let mut shown = f.debug_struct(stringify!($name));
+                $(shown.field(stringify!($field), &$value);)*
+                $(if let Some(known) = &$option {
+                    shown.field(stringify!($option), known);
+                })?
+                shown.finish_non_exhaustive()
             }
         }
     };

@@ -1,9 +1,8 @@
 //! Tenants and groups by handle.
 
-use std::fmt;
-
 use crate::error::Closed;
 use crate::jobs::{Jobs, Name, Pinned, Place, Scope};
+use crate::shown::shows;
 use crate::sync::Arc;
 use crate::wait::{Op, Wait};
 
@@ -196,14 +195,7 @@ impl<K, J> Clone for Part<K, J> {
     }
 }
 
-impl<K, J> fmt::Debug for Part<K, J> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Pin { shared, pinned } = &*self.pin;
-        let scope = shared.try_read(|state| state.jobs.scope_of(*pinned));
-        let mut debug = f.debug_struct("Part");
-        if let Some(scope) = scope {
-            debug.field("scope", &scope);
-        }
-        debug.finish_non_exhaustive()
-    }
+shows! {
+    [K, J] Part<K, J>, |this|;
+    if scope: this.pin.shared.try_read(|state| state.jobs.scope_of(this.pin.pinned))
 }

@@ -8,6 +8,7 @@ use crate::backlog::GroupKey;
 use crate::error::{OutOfRange, Stale, Stalled};
 use crate::limit::Limit;
 use crate::queue::Capacity;
+use crate::shown::shows;
 use crate::slab::Key;
 use crate::sync::{Arc, AtomicBool};
 use crate::trace;
@@ -277,15 +278,12 @@ impl Drop for Registration {
     }
 }
 
-impl fmt::Debug for Caller {
+shows! {
     /// With its name, unless somebody has the scheduler's lock.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Caller");
-        let state = self.0.shared.try_lock();
-        if let Some(name) = state.map(|state| Arc::clone(&state.core.caller(self.0.key).name)) {
-            out.field("name", &name);
-        }
-        out.finish_non_exhaustive()
+    Caller, |this|;
+    if name: {
+        let state = this.0.shared.try_lock();
+        state.map(|state| Arc::clone(&state.core.caller(this.0.key).name))
     }
 }
 
