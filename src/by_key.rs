@@ -99,14 +99,14 @@ impl Order {
     /// Whether there is no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ends[LEFT] == NONE && self.late.is_empty()
+        self.ends[LEFT] == NONE && self.late.head == NONE
     }
 
     /// The last item of the run, or of the tree if there is no run, or `NONE`.
     #[inline(always)]
     fn last(&self) -> u32 {
         match self.ends[RIGHT] {
-            NONE => self.late.tail(),
+            NONE => self.late.tail,
             last => last,
         }
     }
@@ -219,7 +219,7 @@ impl Order {
         compare: impl FnOnce(&I::Item, &I::Item) -> Ordering,
     ) -> Option<u32> {
         let is_late = |late, run| compare(items.item(late), items.item(run)).is_lt();
-        match (self.ends[LEFT], self.late.head()) {
+        match (self.ends[LEFT], self.late.head) {
             (NONE, NONE) => None,
             (NONE, only) | (only, NONE) => Some(only),
             (run, late) if is_late(late, run) => Some(late),

@@ -25,12 +25,13 @@ pub struct Position {
     side: usize,
 }
 
-/// One tree: the numbers of its root, of its first item and of its last.
+/// One tree: the numbers of its root, of its first item and of its last; each `NONE` if there is
+/// no item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
     root: u32,
-    head: u32,
-    tail: u32,
+    pub(super) head: u32,
+    pub(super) tail: u32,
 }
 
 impl Tree {
@@ -209,24 +210,6 @@ impl Tree {
         own.set(if lean == sign { -sign } else { 0 });
         outer.set(if lean == -sign { sign } else { 0 });
         top
-    }
-
-    /// Whether there is no item.
-    #[inline]
-    pub(super) fn is_empty(self) -> bool {
-        self.root == NONE
-    }
-
-    /// The first item, or `NONE`.
-    #[inline]
-    pub(super) fn head(self) -> u32 {
-        self.head
-    }
-
-    /// The last item, or `NONE`.
-    #[inline]
-    pub(super) fn tail(self) -> u32 {
-        self.tail
     }
 
     /// The items in order.
