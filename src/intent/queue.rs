@@ -150,7 +150,8 @@ impl Turnstile for IntentLock {
 
     fn hand_over(&self, spill: &mut Elsewhere, claim: Claim, only: bool) -> Option<Place> {
         let (ask, restarts) = (self.ask(*spill, claim), claim.own.is_none());
-        let place = self.word.hand_over(ask, restarts, only)?;
+        // Nobody is ahead of the front.
+        let place = self.word.take_queued(ask, || true, restarts, only)?;
         spill.exchanged(claim, place);
         Some(place)
     }

@@ -80,7 +80,8 @@ impl Word {
     /// Under the lock: takes for a claim in the queue that conflicts with nobody ahead (`is_next`).
     /// If that fails, sets UNNOTIFIED by the compare-and-swap that saw it: the next release
     /// notifies the waiter. A take also sets UNNOTIFIED, for those behind. `is_next` is called only
-    /// if the word allows the take. `restarts`: the overtakings are counted anew.
+    /// if the word allows the take. `restarts`: the overtakings are counted anew. `only`: nobody else
+    /// is in the queue.
     #[must_use]
     pub(super) fn take_queued(
         &self,
@@ -100,19 +101,6 @@ impl Word {
                 Some((next, _)) => next.dequeued(restarts, only).unnotified(),
                 None => bits.unnotified(),
             })
-        });
-        taken
-    }
-
-    /// Under the lock: takes for the front; `only`: nobody else is in the queue. `restarts`: as above.
-    #[must_use]
-    pub(super) fn hand_over(&self, ask: Ask, restarts: bool, only: bool) -> Option<Place> {
-        let mut taken = None;
-        // Acquire: as in `take`.
-        let _ = self.update(Ordering::Acquire, |bits| {
-            let (next, place) = bits.granted(ask)?;
-            taken = Some(place);
-            Some(next.dequeued(restarts, only))
         });
         taken
     }
