@@ -192,7 +192,6 @@ impl<K: Ord, J> State<K, J> {
             state: self,
             ids,
             entering,
-            done: false,
         };
         for entering in &mut *all.entering {
             let entered = all.state.jobs.push((entering, queue), false, || Ok(()));
@@ -200,7 +199,6 @@ impl<K: Ord, J> State<K, J> {
             all.ids.push(JobId { queue, key });
         }
         room.take(all.ids.len())?;
-        all.done = true;
         Ok(std::mem::take(&mut all.ids))
     }
 }
@@ -213,19 +211,15 @@ fn beside(batch: &[JobId], why: PushReason) -> PushReason {
     }
 }
 
-/// Takes the jobs of a batch out again unless all of them get in.
+/// Takes the jobs of a batch out again, unless all are in: then `ids` is taken away.
 struct AllOrNone<'a, K, J> {
     state: &'a mut State<K, J>,
     ids: Vec<JobId>,
     entering: &'a mut [Entering<K, Stored<J>>],
-    done: bool,
 }
 
 impl<K, J> Drop for AllOrNone<'_, K, J> {
     fn drop(&mut self) {
-        if self.done {
-            return;
-        }
         for (id, entering) in self.ids.drain(..).zip(&mut *self.entering) {
             let taken = self.state.jobs.unpush(id.key);
             entering.0 = Some((taken.key, taken.job));
