@@ -13,7 +13,7 @@ use crate::sync::{Arc, Mutex};
 use super::cell::Job;
 use super::log::Record;
 use super::outcome::Ending;
-use super::task_state::{Body, Claimed, Next, Running, Started, Tag};
+use super::task_state::{Body, Claimed, Running, Started, Tag};
 
 pub(super) type Work = Arc<dyn Job>;
 
@@ -101,11 +101,11 @@ pub(super) fn next(queue: &LocalQueue, ran: &mut Report) -> Option<ToRun> {
 }
 
 impl Local {
-    /// Takes the next waiting task.
+    /// Takes the next waiting task: see [`Claimed::pop`].
     #[inline(always)]
-    fn pop(&mut self) -> Option<Next<Work>> {
+    fn pop(&mut self, now: Duration) -> Option<(Started<Work>, bool, bool)> {
         let first = self.waiting.front_mut()?;
-        let next = first.pop();
+        let next = first.pop(now);
         if first.len() == 0 {
             self.waiting.pop_front();
         }
@@ -114,7 +114,7 @@ impl Local {
 
     /// Nothing has run yet: the first waiting task starts `now`.
     pub(super) fn begin(&mut self, now: Duration) -> Option<Started<Work>> {
-        let started = Started::new(self.pop()?, now);
+        let (started, ..) = self.pop(now)?;
         self.running = Some(started.running());
         Some(started)
     }
@@ -126,24 +126,16 @@ impl Local {
         if let Some(job) = self.go_on_plainly(ran, now) {
             return Some((job, None));
         }
-        let next = self.pop();
+        let next = self.pop(now);
         let of_next = next.as_ref();
-        let (joins, takes_over) = of_next.map_or((false, false), |n| (n.joins, n.takes_over));
+        let (joins, takes_over) = of_next.map_or((false, false), |&(_, j, t)| (j, t));
         self.note(ran, joins, takes_over);
-        let Next {
-            task,
-            holds,
-            record,
-            ..
-        } = next?;
+        let (next, ..) = next?;
+        (ran.tag, ran.start) = (next.tag, now);
         let running = self.running.as_mut()?;
-        let tag = Tag::of(&task, holds);
-        (ran.tag, ran.start) = (tag, now);
-        (running.tag, running.start) = (tag, now);
-        if task.has_label() || running.label.is_some() {
-            running.label = task.job.label().cloned();
-        }
-        Some((task.job, record))
+        (running.tag, running.start) = (next.tag, now);
+        running.label = next.job.label().cloned();
+        Some((next.job, next.record))
     }
 
     /// The same, if the next task differs from the last one only by its number or its group.

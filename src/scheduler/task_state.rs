@@ -291,16 +291,6 @@ pub(crate) struct Started<J> {
 }
 
 impl<J: Body> Started<J> {
-    #[inline]
-    pub(super) fn new(next: Next<J>, start: Duration) -> Self {
-        Self {
-            tag: Tag::of(&next.task, next.holds),
-            job: next.task.job,
-            record: next.record,
-            start,
-        }
-    }
-
     /// The running task, for the status.
     pub(super) fn running(&self) -> Running {
         Running {
@@ -328,45 +318,30 @@ impl<J: Body> Claimed<J> {
         }
     }
 
-    /// Takes the next, for its worker to run.
+    /// Takes the next, for its worker to run; whether it was claimed with the one before it; and
+    /// whether it takes over the units of that.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Next<J>> {
-        match self {
+    pub(super) fn pop(&mut self, start: Duration) -> Option<(Started<J>, bool, bool)> {
+        let (task, holds, record, joins, takes_over) = match self {
             Self::One(claim, record) => {
-                let claim = claim.take()?;
-                Some(Next {
-                    holds: claim.holds,
-                    task: claim.item,
-                    record: record.take(),
-                    joins: false,
-                    takes_over: false,
-                })
+                let Claim { item, holds, .. } = claim.take()?;
+                (item, holds, record.take(), false, false)
             }
             Self::Several(several) => {
                 let joins = several.has_begun();
                 let (task, free) = several.pop_if(|_| true, |task| task)?;
-                Some(Next {
-                    task,
-                    holds: several.holds(),
-                    record: None,
-                    joins,
-                    takes_over: joins && free.is_none(),
-                })
+                (task, several.holds(), None, joins, joins && free.is_none())
             }
-        }
+        };
+        let tag = Tag::of(&task, holds);
+        let started = Started {
+            tag,
+            job: task.job,
+            record,
+            start,
+        };
+        Some((started, joins, takes_over))
     }
-}
-
-/// The next task of a worker.
-pub(super) struct Next<J> {
-    pub(super) task: Waiting<J>,
-    pub(super) holds: InFlight,
-    /// Its record, if there is a log.
-    pub(super) record: Option<Box<Record>>,
-    /// It was claimed with the one before it.
-    pub(super) joins: bool,
-    /// It takes over the units of the one before it.
-    pub(super) takes_over: bool,
 }
 
 /// A task that runs, for the status.

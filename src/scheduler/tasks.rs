@@ -19,9 +19,8 @@ use super::tokens::CancelToken;
 impl<J: Body> Core<J> {
     /// Worker `n` looks for work, and starts one task.
     pub(crate) fn claim(&mut self, n: u32, now: Duration) -> Option<Started<J>> {
-        let next = self.look(n).then(|| self.claim_one())??.pop()?;
+        let (started, ..) = self.look(n).then(|| self.claim_one())??.pop(now)?;
         self.workers.claimed(n);
-        let started = Started::new(next, now);
         self.set_running(n, Some(started.running()));
         Some(started)
     }
