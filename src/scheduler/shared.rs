@@ -196,6 +196,9 @@ impl Aftermath<'_> {
         for n in to_start {
             (self.shared.start)(self.shared, n);
         }
+        if ended.is_empty() {
+            return;
+        }
         // The wakers and the drops must not wait for the shutdown.
         let _inside = Inside::begin(&**self.shared);
         for ended in ended {
