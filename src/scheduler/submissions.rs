@@ -210,13 +210,14 @@ impl PostedTasks {
         let first = TaskId(self.last.0 + 1);
         self.len += jobs.len();
         let at = queued.map_or(self.looked, nanos);
+        let is_bumped = to.placing.bump.is_some();
         for job in jobs {
             self.last.0 += 1;
             let task = Waiting::new(self.last, to.kind, at, job);
             match (to.group, self.posted.last_mut()) {
                 (Some(group), _) => self.put_in_group(group, to, task),
-                (None, Some(last)) if !to.is_bumped() && last.takes(to.caller) => last.push(task),
-                _ => self.posted.push(to.posted(task)),
+                (None, Some(last)) if !is_bumped && last.takes(to.caller) => last.push(task),
+                _ => self.posted.push(Posted::new(to.caller, to.placing, task)),
             }
         }
         (first, queued)
@@ -225,12 +226,12 @@ impl PostedTasks {
     /// Adds a task behind those of its group, unless a bump sets it apart.
     #[inline(never)]
     fn put_in_group(&mut self, group: &LastPosted, to: &To<'_>, task: Waiting<Work>) {
-        let others = group.get(self.number).filter(|_| !to.is_bumped());
+        let others = group.get(self.number).filter(|_| to.placing.bump.is_none());
         match others {
             Some(at) => self.posted[at].push(task),
             None => {
                 group.set(self.number, self.posted.len());
-                self.posted.push(to.posted(task));
+                self.posted.push(Posted::new(to.caller, to.placing, task));
             }
         }
     }
@@ -243,16 +244,4 @@ pub(super) struct To<'a> {
     pub(super) group: Option<&'a LastPosted>,
     pub(super) placing: Placing,
     pub(super) kind: Kind,
-}
-
-impl To<'_> {
-    #[inline]
-    fn is_bumped(&self) -> bool {
-        self.placing.bump.is_some()
-    }
-
-    #[inline]
-    fn posted(&self, task: Waiting<Work>) -> Posted {
-        Posted::new(self.caller, self.placing, task)
-    }
 }

@@ -197,17 +197,30 @@ impl Caller {
                 Err(reason) => return Err((reason.into(), batch.make())),
             }
         }
-        let mut is_plain = place.placing.is_plain();
+        let (mut is_plain, mut group) = (place.placing.is_plain(), None);
         if let Some(Group(g)) = place.group {
             if g.caller != *key || !Arc::ptr_eq(&g.shared, shared) {
                 return Err((Reason::ForeignGroup, batch.make()));
             }
-            is_plain &= g.posted.is_some();
+            group = g.posted.as_ref();
+            is_plain &= group.is_some();
         }
         let is_plain = is_plain && shared.log.is_none();
         let kind = Kind::new(named, P::IS_FUTURE, place.label.is_some());
         let posted = match is_plain {
-            true => self.post(place, &mut batch, kind),
+            true => {
+                let (shared, may_post) = (&**shared, &*self.0.may_post);
+                let now = move || kind.is_named().then(|| shared.origin.elapsed());
+                let may_post = || may_post.load(Relaxed);
+                let to = To {
+                    caller: *key,
+                    group,
+                    placing: place.placing,
+                    kind,
+                };
+                let posted = shared.submissions.post(&to, &mut batch, now, may_post);
+                posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
+            }
             false => Err(batch.make()),
         };
         let name = match posted {
@@ -227,27 +240,6 @@ impl Caller {
             }
             taken => taken,
         }
-    }
-
-    /// Posts all of a batch, or none. Only for tier 0, without a delay, and without a log.
-    #[inline]
-    fn post(
-        &self,
-        place: Place<'_>,
-        batch: &mut impl Batch,
-        kind: Kind,
-    ) -> Result<Name, Vec<Arc<dyn Job>>> {
-        let (shared, may_post) = (&*self.0.shared, &*self.0.may_post);
-        let now = move || kind.is_named().then(|| shared.origin.elapsed());
-        let may_post = || may_post.load(Relaxed);
-        let to = To {
-            caller: self.0.key,
-            group: place.group.and_then(|Group(group)| group.posted.as_ref()),
-            placing: place.placing,
-            kind,
-        };
-        let posted = shared.submissions.post(&to, batch, now, may_post);
-        posted.map(|(first, queued)| (first, queued.unwrap_or_default()))
     }
 
     /// Submits tasks in one event, or with a log in two, between which it calls the log.
