@@ -8,7 +8,9 @@ use crate::wait::WakeBatch;
 
 use super::clock::nanos;
 use super::core::Core;
+use super::local_queue::Work;
 use super::outcome::{Ending, TaskId};
+use super::posting::Posted;
 use super::reject::Reason;
 use super::task_state::{Body, Kind, Location, Placing, Waiting};
 
@@ -78,34 +80,6 @@ impl<J: Body> Core<J> {
         }
     }
 
-    /// [Submits](Self::submit) a task of tier 0, which no failure skips.
-    pub(super) fn submit_one(&mut self, caller: Key, placing: Placing, task: Waiting<J>) {
-        self.announce(caller, 1);
-        let Placing { group, bump, .. } = placing;
-        let lane = self.caller(caller).lane;
-        self.backlog.send_to(lane, group, None, bump, task);
-    }
-
-    /// [Submits](Self::submit) several tasks of tier 0, which no failure skips: without a group, or
-    /// of one group, of which the first may be bumped. `kinds` says what one or more of them are.
-    pub(super) fn submit_run(
-        &mut self,
-        caller: Key,
-        placing: Placing,
-        run: Vec<Option<Waiting<J>>>,
-        kinds: Kind,
-    ) {
-        self.announce(caller, run.len() as u64);
-        let named = kinds.is_named();
-        match placing.group {
-            Some(group) => self.backlog.send_several(group, placing.bump, run, named),
-            None => {
-                let lane = self.caller(caller).lane;
-                self.backlog.send_run(lane, run, named, kinds.is_future());
-            }
-        }
-    }
-
     /// Enqueues a task that is due.
     #[inline]
     pub(super) fn arrive(
@@ -147,5 +121,31 @@ impl<J: Body> Core<J> {
         entry.for_each(|future| _ = self.futures.remove(future));
         self.count(caller, task.id(), None, 1, wakes);
         Some(task.job)
+    }
+}
+
+impl Core<Work> {
+    /// [Submits](Self::submit) posted tasks, which are of tier 0, and which no failure skips.
+    #[inline]
+    pub(super) fn submit_posted(&mut self, posted: Posted) {
+        let Posted {
+            caller,
+            placing: Placing { group, bump, .. },
+            one,
+            run,
+            kinds,
+        } = posted;
+        let Some(task) = one else {
+            self.announce(caller, run.len() as u64);
+            let named = kinds.is_named();
+            if let Some(group) = group {
+                return self.backlog.send_several(group, bump, run, named);
+            }
+            let lane = self.caller(caller).lane;
+            return self.backlog.send_run(lane, run, named, kinds.is_future());
+        };
+        self.announce(caller, 1);
+        let lane = self.caller(caller).lane;
+        self.backlog.send_to(lane, group, None, bump, task);
     }
 }

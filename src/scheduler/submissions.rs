@@ -138,17 +138,7 @@ impl Submissions {
             now
         };
         for posted in posted.drain(..) {
-            let Posted {
-                caller,
-                placing,
-                one,
-                run,
-                kinds,
-            } = posted;
-            match one {
-                Some(task) => state.core.submit_one(caller, placing, task),
-                None => state.core.submit_run(caller, placing, run, kinds),
-            }
+            state.core.submit_posted(posted);
         }
         state.posting.buffer = posted;
         now

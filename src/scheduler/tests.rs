@@ -25,12 +25,15 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use crate::limit::Bypass;
+use crate::slab::Key;
 use crate::wait::WakeBatch;
 
 use super::caller::CallerOptions;
 use super::cell::Job;
 use super::core::Core;
+use super::local_queue::Work;
 use super::outcome::{Ending, TaskId};
+use super::posting::Posted;
 use super::task_state::{Body, Kind, Placing, Waiting};
 
 impl Body for () {}
@@ -43,9 +46,15 @@ fn waiting(id: u64, named: bool, job: Arc<dyn Job>) -> Waiting<Arc<dyn Job>> {
     Waiting::new(TaskId(id), kind, 0, job)
 }
 
-/// What one or more of these tasks are.
-fn kinds<J>(run: &[Option<Waiting<J>>]) -> Kind {
-    run.iter().flatten().fold(Kind::default(), Kind::or)
+/// Several posted tasks.
+fn posted(caller: Key, placing: Placing, run: Vec<Option<Waiting<Work>>>) -> Posted {
+    Posted {
+        caller,
+        placing,
+        one: None,
+        kinds: run.iter().flatten().fold(Kind::default(), Kind::or),
+        run,
+    }
 }
 
 #[derive(Default)]

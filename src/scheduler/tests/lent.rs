@@ -346,10 +346,9 @@ fn the_status_shows_each_task_of_a_claim_with_its_own_label_and_start() {
                 group: group(first),
                 ..Placing::default()
             };
-            let run: Vec<_> = (first..).take(each).map(task).collect();
-            let core = &mut world.state.core;
-            let kinds = super::kinds(&run);
-            core.submit_run(world.caller, placing, run, kinds);
+            let run = (first..).take(each).map(task).collect();
+            let posted = super::posted(world.caller, placing, run);
+            world.state.core.submit_posted(posted);
         }
         let first = world.state.claim(1, 9, NOW, &mut world.wakes).unwrap();
         let queue = world.state.queue(1);

@@ -137,7 +137,7 @@ impl World {
         if tiered {
             return;
         }
-        let run: Vec<_> = (0..count)
+        let run = (0..count)
             .map(|_| {
                 let (job, is_named) = self.make(caller, group, 0);
                 Some(waiting(self.tasks.len() as u64, is_named, job))
@@ -149,10 +149,8 @@ impl World {
             bump,
             ..Placing::default()
         };
-        self.event(|state, _, _| {
-            let kinds = super::kinds(&run);
-            state.core.submit_run(key, placing, run, kinds);
-        });
+        let posted = super::posted(key, placing, run);
+        self.event(|state, _, _| state.core.submit_posted(posted));
     }
 
     fn submits(&mut self) {

@@ -90,8 +90,8 @@ impl World {
     }
 
     fn submit_run(&mut self, run: Vec<Option<Waiting<Work>>>) {
-        let (alone, kinds) = (Placing::default(), super::kinds(&run));
-        self.state.core.submit_run(self.caller, alone, run, kinds);
+        let posted = super::posted(self.caller, Placing::default(), run);
+        self.state.core.submit_posted(posted);
     }
 
     pub(super) fn submit(&mut self, group: Option<GroupKey>, tier: u32) {
