@@ -27,12 +27,11 @@ mod run;
 mod several;
 mod spot;
 
-use std::fmt;
-
 use crate::error::{OutOfRange, TierGoesDown};
 use crate::lanes::{Lane, LaneKey};
 use crate::limit::{Bypass, Limit};
 use crate::ready::Age;
+use crate::shown::says;
 use crate::slab::{Key, Slab};
 
 use group::Group;
@@ -50,11 +49,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey(Key);
 
-impl fmt::Display for GroupKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
+says!(GroupKey { Self(key) => "{key:?}" });
 
 /// A message taken from its group, with one unit of every limit.
 #[derive(Debug)]

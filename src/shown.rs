@@ -37,7 +37,8 @@ macro_rules! shows {
 /// });
 /// ```
 macro_rules! says {
-    ($name:ident { $($form:pat => $text:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($form:pat => $text:literal),* $(,)? }) => {
+        $(#[$doc])*
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
@@ -57,6 +58,18 @@ pub(crate) fn pad(f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>) -> fmt::
     }
 }
 
+/// [`says`] for a name, which `Debug` shows after its type's.
+macro_rules! id_says {
+    ($(#[$doc:meta])* $name:ident $says:tt) => {
+        crate::shown::says!($(#[$doc])* $name $says);
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}({self})", stringify!($name))
+            }
+        }
+    };
+}
+
 /// [`says`] for an error.
 macro_rules! error_says {
     ($name:ident $says:tt) => {
@@ -65,4 +78,4 @@ macro_rules! error_says {
     };
 }
 
-pub(crate) use {error_says, says, shows};
+pub(crate) use {error_says, id_says, says, shows};

@@ -8,7 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::error::Stale;
 use crate::group::Reach;
 use crate::queue::{GroupId, Side as QueueSide};
-use crate::shown::{pad, shows};
+use crate::shown::{says, shows};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, WakeArc as Arc};
 use crate::timers::Timer;
 
@@ -61,12 +61,10 @@ impl EndpointId {
     }
 }
 
-/// The dialog's number, and the side's.
-impl fmt::Display for EndpointId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{}", self.dialog, self.side))
-    }
-}
+says!(
+    /// The dialog's number, and the side's.
+    EndpointId { Self { dialog, side } => "{dialog}.{side}" }
+);
 
 /// A reference to one side of a dialog, without owning it. Each event has one.
 ///

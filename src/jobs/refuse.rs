@@ -1,9 +1,7 @@
 //! The name of a job, and why an operation on it is refused.
 
-use std::fmt;
-
 use crate::error::{Closed, OutOfRange};
-use crate::shown::{error_says, pad};
+use crate::shown::{error_says, id_says};
 use crate::slab::Key;
 
 /// Names a job as long as it exists: a name that can be copied and keeps nothing alive. It never
@@ -15,18 +13,10 @@ pub struct JobId {
     pub(crate) key: Key,
 }
 
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JobId({self})")
-    }
-}
-
-/// Shows the queue's number, and the job's name in the queue.
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{:?}", self.queue, self.key))
-    }
-}
+id_says!(
+    /// Shows the queue's number, and the job's name in the queue.
+    JobId { Self { queue, key } => "{queue}.{key:?}" }
+);
 
 /// Why an operation on a job was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

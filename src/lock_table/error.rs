@@ -6,7 +6,7 @@ use std::fmt;
 use super::owners::OwnerKey;
 use super::queue::Cause;
 use crate::modes::Mode;
-use crate::shown::{error_says, pad};
+use crate::shown::{error_says, says};
 use crate::sync::UnmodelledArc as Arc;
 
 /// Names an owner, also after it is gone. It never names another owner, of this table or of any
@@ -85,12 +85,10 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// Prints the table's number, and the owner's name in it.
-impl fmt::Display for OwnerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{:?}", self.table, self.key))
-    }
-}
+says!(
+    /// Prints the table's number, and the owner's name in it.
+    OwnerId { Self { table, key } => "{table}.{key:?}" }
+);
 
 impl<K: fmt::Debug> fmt::Display for Deadlock<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

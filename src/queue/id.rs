@@ -1,9 +1,7 @@
 //! The names of groups.
 
-use std::fmt;
-
 use crate::group::GroupKey;
-use crate::shown::pad;
+use crate::shown::id_says;
 
 /// The name of a group: copyable, and pins nothing. It never names another group, of this queue
 /// or of any other.
@@ -14,15 +12,7 @@ pub struct GroupId {
     pub(super) key: GroupKey,
 }
 
-/// The queue's number, and a name in it.
-impl fmt::Display for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{:?}", self.queue, self.key.0))
-    }
-}
-
-impl fmt::Debug for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GroupId({self})")
-    }
-}
+id_says!(
+    /// The queue's number, and a name in it.
+    GroupId { Self { queue, key: GroupKey(key) } => "{queue}.{key:?}" }
+);

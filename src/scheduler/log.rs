@@ -4,13 +4,12 @@
 //! so that nobody starts or ends it meanwhile. A task that ends without a worker is logged before
 //! its end counts, unless it is refused.
 
-use std::fmt;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
 use crate::backlog::GroupKey;
-use crate::shown::pad;
+use crate::shown::id_says;
 use crate::sync::Arc;
 
 use super::outcome::{Ending, Run, TaskId};
@@ -137,18 +136,10 @@ pub struct GroupId {
     pub(super) key: GroupKey,
 }
 
-/// The scheduler's number, and a name in it.
-impl fmt::Display for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{}", self.scheduler, self.key))
-    }
-}
-
-impl fmt::Debug for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GroupId({self})")
-    }
-}
+id_says!(
+    /// The scheduler's number, and a name in it.
+    GroupId { Self { scheduler, key } => "{scheduler}.{key}" }
+);
 
 /// As it prints.
 #[cfg(feature = "serde")]

@@ -1,12 +1,11 @@
 //! The tasks of a simulation, and the names of its callers and tasks. A name holds the number of
 //! its simulation.
 
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::scheduler::{Body, Ending, GroupId, Location, Placing, TaskId};
-use crate::shown::{pad, shows};
+use crate::shown::{id_says, shows};
 use crate::slab::Key;
 use crate::sync::{Arc, Mutex};
 use crate::timers::Timer;
@@ -15,18 +14,10 @@ use crate::timers::Timer;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub(super) u64, pub(super) Key);
 
-/// The simulation's number, and a name in it.
-impl fmt::Display for CallerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pad(f, format_args!("{}.{:?}", self.0, self.1))
-    }
-}
-
-impl fmt::Debug for CallerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CallerId({self})")
-    }
-}
+id_says!(
+    /// The simulation's number, and a name in it.
+    CallerId { Self(simulation, key) => "{simulation}.{key:?}" }
+);
 
 /// Serialized as its `Display`.
 #[cfg(feature = "serde")]
