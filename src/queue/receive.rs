@@ -74,10 +74,7 @@ impl<T> Queue<T> {
             n,
             ticket: None,
             claim: Turns::claim,
-            give: |turns| {
-                turns.hold();
-                std::mem::replace(turns, Turns::none(turns.shared))
-            },
+            give: Turns::give,
         })
     }
 
@@ -155,6 +152,12 @@ impl<'q, T> Turns<'q, T> {
     #[cold]
     fn let_go(&mut self) {
         self.shared.capacity.let_go(&mut self.holder);
+    }
+
+    /// Moves out what a wait has claimed.
+    fn give(&mut self) -> Self {
+        self.hold();
+        std::mem::replace(self, Self::none(self.shared))
     }
 
     /// Begins and ends each turn, even if the drop of a message panics.
