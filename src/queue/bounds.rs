@@ -5,8 +5,9 @@
 //! The queue's state has a lane's too, for future groups.
 //!
 //! Protocol: a send takes permits of the group, then of the lane, then of the queue, under no
-//! lock: a wait for a group that nobody serves keeps nothing that others need. A message holds
-//! the first two while it waits. When a capacity is removed, and when the queue is closed, the
+//! lock: a wait for a group that nobody serves keeps nothing that others need. If only the group
+//! or the lane has a capacity, and room, the permits are taken with the group locked. A message
+//! holds the first two while it waits. When a capacity is removed, and when the queue is closed, the
 //! semaphore is closed: its waiters then look again.
 //!
 //! A send that looked before a capacity was set may take permits that the capacity does not have.
