@@ -104,12 +104,6 @@ impl<T> Timers<T> {
     }
 
     /// The value of a timer that is still set.
-    #[must_use]
-    pub fn get(&self, timer: Timer) -> Option<&T> {
-        self.set.get(&timer)
-    }
-
-    /// As [`get`](Self::get), but mutable.
     pub fn get_mut(&mut self, timer: Timer) -> Option<&mut T> {
         self.set.get_mut(&timer)
     }

@@ -143,18 +143,17 @@ impl<T: Item> Backlog<T> {
         }
     }
 
-    /// The waiting messages of a lane with their tiers, in no order. O(its groups and messages).
-    pub fn waiting_in(&self, lane: LaneKey) -> impl Iterator<Item = (Spot, u32, &T)> {
-        let grouped = self.groups_of(lane).flat_map(|(key, group)| {
-            let spot = move |seq| Spot::Group(key, seq);
+    /// The waiting messages of a lane, each with its spot and the units that it would hold, in no
+    /// order. O(its groups and messages).
+    pub fn waiting_in(&self, lane: LaneKey) -> impl Iterator<Item = (Spot, InFlight, &T)> {
+        let holds = move |group, tier| InFlight { lane, group, tier };
+        let grouped = self.groups_of(lane).flat_map(move |(key, group)| {
             let messages = group.messages.iter();
-            messages.map(move |(seq, m)| (spot(seq), m.tier, &m.item))
+            messages.map(move |(seq, m)| (Spot::Group(key, seq), holds(Some(key), m.tier), &m.item))
         });
         let alone = self.lane(lane).members().flat_map(move |(tier, member)| {
-            let spot = move |place| Spot::Alone(lane, tier, place);
-            member
-                .alone()
-                .map(move |(place, item)| (spot(place), tier, item))
+            let (alone, spot) = (member.alone(), move |place| Spot::Alone(lane, tier, place));
+            alone.map(move |(place, item)| (spot(place), holds(None, tier), item))
         });
         grouped.chain(alone)
     }

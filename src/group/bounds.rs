@@ -92,11 +92,11 @@ impl<T> Mailbox<T> {
         old
     }
 
-    /// Takes permits for so many messages that are put in next. If that is not possible at once, or
-    /// there are two capacities, takes none.
+    /// Takes permits of the only capacity for so many messages that are put in next. If that is not
+    /// possible at once, or there is not one capacity, takes none.
     pub(crate) fn take_room(&mut self, messages: usize) -> bool {
         let Some(bounds) = self.bounds() else {
-            return true;
+            return false;
         };
         let ([Some(only), None] | [None, Some(only)]) = &bounds.semaphores else {
             return false;

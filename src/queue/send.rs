@@ -53,7 +53,8 @@ impl<T> Conversation<T> {
     /// this one could wait for ever.
     pub fn send_in(&self, tier: u32, message: T) -> Result<(), SendError<T>> {
         let to = (&*self.pin, Some(tier));
-        self.pin.queue().send_one(to, message, ())
+        let sent = self.pin.queue().send_asking(to, [message], ());
+        sent.map_err(SendError::single)
     }
 
     /// Sends all messages or none, like [`send`](Self::send), with no message of others between

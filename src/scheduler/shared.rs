@@ -231,7 +231,7 @@ impl Drop for Shared {
     /// Tasks that were never run, or that nobody can wake, go with the last handle.
     fn drop(&mut self) {
         let mut jobs = Vec::new();
-        let each = |task: &Waiting<Work>, _, _, _| jobs.push(Arc::clone(&task.job));
+        let each = |task: &Waiting<Work>, _, _| jobs.push(Arc::clone(&task.job));
         self.lock().core.each_waiting(None, each);
         for job in jobs {
             drop_quietly(job.end_unrun(Ending::Cancelled, None));

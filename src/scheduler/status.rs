@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backlog::{Blocked, GroupKey, Spot};
+use crate::backlog::Blocked;
 use crate::limit::Limit;
 use crate::shown::says;
 use crate::slab::Key;
@@ -208,13 +208,14 @@ impl<J: Body> Core<J> {
         });
         let running = running.collect();
         let mut waiting = Vec::new();
-        self.each_waiting(None, |task, caller, tier, at| {
+        self.each_waiting(None, |task, holds, at| {
+            let caller = self.caller_of(holds.lane);
             waiting.push(WaitingTask {
                 id: task.id(),
                 caller: self.caller(caller).name.clone(),
                 label: task.job.label().cloned(),
-                tier,
-                group: self.group_at(at).map(|group| self.name_of(group)),
+                tier: holds.tier,
+                group: holds.group.map(|group| self.name_of(group)),
                 queued: self.queued_of(task),
                 why: self.why(caller, at),
             });
@@ -254,16 +255,6 @@ impl<J: Body> Core<J> {
             running,
             blocked: self.stalls.len() as u64,
             ended,
-        }
-    }
-
-    /// The group of a task that waits there, if it is not in one of its own.
-    fn group_at(&self, at: Location) -> Option<GroupKey> {
-        match at {
-            Location::Backlog(Spot::Group(group, _)) => Some(group),
-            Location::Backlog(Spot::Alone(..)) => None,
-            Location::Later(timer) => self.clock.timers.get(timer)?.placing.group,
-            Location::Future(future) => self.future(future).holds.group,
         }
     }
 

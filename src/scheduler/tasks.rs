@@ -94,70 +94,70 @@ impl<J: Body> Core<J> {
     pub(crate) fn find_waiting(
         &self,
         of: Option<Key>,
-        is_meant: impl Fn(&Waiting<J>, u32) -> bool,
+        is_meant: impl Fn(&Waiting<J>, InFlight) -> bool,
     ) -> Vec<Location> {
         let mut these = Vec::new();
-        self.each_waiting(of, |task, _, tier, at| {
-            these.extend(is_meant(task, tier).then_some((task.id(), at)));
+        self.each_waiting(of, |task, holds, at| {
+            these.extend(is_meant(task, holds).then_some((task.id(), at)));
         });
         these.sort_unstable_by_key(|&(id, _)| id);
         these.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Calls `visit` with each task without a worker, of this caller or of all, in no order; and
-    /// with its caller, its tier, and where it is.
+    /// with the units that it holds or would hold, and where it is.
     ///
     /// Cost: O(the caller's groups and waiting tasks); if any of these is not due or awaits, also
     /// O(all tasks that are not due or await).
     pub(super) fn each_waiting(
         &self,
         of: Option<Key>,
-        mut visit: impl FnMut(&Waiting<J>, Key, u32, Location),
+        mut visit: impl FnMut(&Waiting<J>, InFlight, Location),
     ) {
-        let one = of.and_then(|caller| Some((caller, self.callers.get(caller)?)));
-        let all = of.is_none().then(|| self.callers.iter());
+        let one = of.and_then(|caller| self.callers.get(caller));
+        let all = of.is_none().then(|| self.callers.iter().map(|(_, c)| c));
         let mut left = 0;
-        for (caller, c) in one.into_iter().chain(all.into_iter().flatten()) {
+        for c in one.into_iter().chain(all.into_iter().flatten()) {
             left += c.waiting();
             for lane in [Some(c.lane), c.woken_lane].into_iter().flatten() {
-                for (spot, tier, task) in self.backlog.waiting_in(lane) {
+                for (spot, holds, task) in self.backlog.waiting_in(lane) {
                     left -= 1;
-                    let (tier, at) = match task.future() {
-                        None => (tier, Location::Backlog(spot)),
-                        Some(key) => (self.future(key).holds.tier, Location::Future(key)),
-                    };
-                    visit(task, caller, tier, at);
+                    let future = task.future();
+                    let at = future.map_or(Location::Backlog(spot), Location::Future);
+                    visit(task, self.holds_of(future, holds), at);
                 }
             }
         }
-        let is_right = |caller| of.is_none_or(|of| of == caller);
-        let others = self.elsewhere().filter(|&(_, caller, ..)| is_right(caller));
+        let is_right = |lane| of.is_none_or(|of| of == self.caller_of(lane));
+        let others = self
+            .elsewhere()
+            .filter(|(_, holds, _)| is_right(holds.lane));
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        for (task, caller, tier, at) in others.take(left) {
-            visit(task, caller, tier, at);
+        for (task, holds, at) in others.take(left) {
+            visit(task, holds, at);
         }
     }
 
     /// The tasks that are not due, and the futures that await.
-    fn elsewhere(&self) -> impl Iterator<Item = (&Waiting<J>, Key, u32, Location)> {
+    fn elsewhere(&self) -> impl Iterator<Item = (&Waiting<J>, InFlight, Location)> {
         let timers = self.clock.timers.iter().map(|(timer, later)| {
-            let tier = later.placing.tier.unwrap_or(0);
-            (&later.task, later.caller, tier, Location::Later(timer))
+            let holds = self.would_hold(later.caller, &later.placing);
+            (&later.task, holds, Location::Later(timer))
         });
-        let futures = self.futures.iter().filter_map(|(key, future)| {
-            let InFlight { lane, tier, .. } = future.holds;
-            let Phase::Suspended(task) = &future.phase else {
-                return None;
-            };
-            Some((task, self.caller_of(lane), tier, Location::Future(key)))
-        });
+        let futures = self
+            .futures
+            .iter()
+            .filter_map(|(key, future)| match &future.phase {
+                Phase::Suspended(task) => Some((task, future.holds, Location::Future(key))),
+                _ => None,
+            });
         timers.chain(futures)
     }
 
     /// Skips the caller's waiting tasks of too high a tier.
     pub(super) fn skip(&mut self, caller: Key, now: Duration) {
         let c = self.caller(caller);
-        for at in self.find_waiting(Some(caller), |_, tier| c.skips(tier)) {
+        for at in self.find_waiting(Some(caller), |_, holds| c.skips(holds.tier)) {
             self.withdraw(at, Ending::Skipped, now);
         }
     }

@@ -255,11 +255,11 @@ impl Twins {
             return;
         }
         for &lane in &self.lanes {
-            let there = subject.waiting_in(lane).map(|(spot, tier, told)| {
+            let there = subject.waiting_in(lane).map(|(spot, holds, told)| {
                 assert_eq!(Some(spot), told.1.get());
-                (told.0, tier)
+                (told.0, holds.tier)
             });
-            let theirs = singles.waiting_in(lane).map(|(_, tier, &n)| (n, tier));
+            let theirs = singles.waiting_in(lane).map(|(_, h, &n)| (n, h.tier));
             assert_eq!(there.collect::<BTreeSet<_>>(), theirs.collect());
         }
         for &n in &self.waiting {

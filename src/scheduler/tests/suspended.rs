@@ -320,7 +320,7 @@ fn waiting_tasks_of_one_caller_are_found_wherever_they_are() {
     let (all, more) = of_each_kind(&mut world, 3);
     for (caller, tasks) in all {
         let mut found = BTreeSet::new();
-        let each = |task: &Waiting<_>, _, _, _| _ = found.insert(task.id());
+        let each = |task: &Waiting<_>, _, _| _ = found.insert(task.id());
         world.core.each_waiting(Some(caller), each);
         assert_eq!(found, tasks);
     }
