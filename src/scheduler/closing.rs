@@ -13,7 +13,7 @@ use crate::wait::Waiters;
 use super::caller::{CallerState, Synced};
 use super::core::Core;
 use super::summary::Summary;
-use super::task_state::{Body, Location, Waiting};
+use super::task_state::{Body, Location, Tag, Waiting};
 
 impl<J: Body> Core<J> {
     pub(crate) fn synchronize(&mut self, caller: Key) -> Synced {
@@ -55,6 +55,17 @@ impl<J: Body> Core<J> {
         // Futures that await have their tokens set when they are cancelled.
         self.cancel_running(|core, tag| of.is_none_or(|of| of == core.caller_of(tag.holds.lane)));
         self.cancel_those(of, now, |_, _| true);
+    }
+
+    /// Cancels the waiting tasks of a group; running ones may ask. The core must be exact.
+    pub(crate) fn cancel_group(&mut self, group: GroupKey, now: Duration) {
+        let holds = |core: &Self, tag: Tag| core.holds_of(tag.future, tag.holds);
+        self.cancel_running(|core, tag| holds(core, tag).group == Some(group));
+        while let Some(first) = self.backlog.first_in(group) {
+            self.cancel(Location::Backlog(Spot::Group(group, first)), now);
+        }
+        let others = self.find_out_of_line(group);
+        others.iter().for_each(|&at| _ = self.cancel(at, now));
     }
 
     /// The scheduler itself is gone: forgotten holds end, and calls of `advance` count no more.

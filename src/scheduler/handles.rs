@@ -223,7 +223,8 @@ impl Caller {
     /// cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
-    /// also O(all callers' tasks that are not due or await). It takes the scheduler's lock once.
+    /// also O(all callers' tasks that are not due, and their futures). It takes the scheduler's lock
+    /// once.
     pub fn cancel_all(&self) {
         self.0.shared.with_state(|state, wakes, now| {
             state.exact(wakes).cancel_all(Some(self.0.key), now);
@@ -331,6 +332,16 @@ impl Group {
         // Claimed tasks go back first: one of them may be the group's next task.
         self.with(|state, wakes, key| state.exact(wakes).backlog.bump(key, level));
         trace::tasks_bumped(&self.id(), level);
+    }
+
+    /// Cancels the group's tasks, as [`Caller::cancel_all`] does those of a caller. A task counts as
+    /// submitted later if its submission has not returned.
+    ///
+    /// Cost: O(waiting tasks of the group, and all tasks that are not due); if a future awaits, also
+    /// O(all futures). It takes the scheduler's lock once.
+    pub fn cancel_all(&self) {
+        let Pinned { shared, id, .. } = &*self.0;
+        shared.with_state(|state, wakes, now| state.exact(wakes).cancel_group(id.key, now));
     }
 
     /// The group's id, as in the [log](super::Builder::log) and in the [status](super::Status).

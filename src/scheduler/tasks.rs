@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::backlog::InFlight;
+use crate::backlog::{GroupKey, InFlight};
 use crate::error::Stale;
+use crate::lanes::LaneKey;
 use crate::slab::Key;
 use crate::sync::Arc;
 
@@ -100,15 +101,28 @@ impl<J: Body> Core<J> {
         self.each_waiting(of, |task, holds, at| {
             these.extend(is_meant(task, holds).then_some((task.id(), at)));
         });
-        these.sort_unstable_by_key(|&(id, _)| id);
-        these.into_iter().map(|(_, at)| at).collect()
+        by_number(these)
+    }
+
+    /// The tasks of a group that are not in line in it: those that are not due, and futures that
+    /// await or were woken; by number.
+    ///
+    /// Cost: O(all tasks that are not due, and the caller's woken futures); if any future awaits,
+    /// also O(all futures).
+    pub(super) fn find_out_of_line(&self, group: GroupKey) -> Vec<Location> {
+        let lane = self.backlog.lane_of(group).into_iter();
+        let woken = lane.flat_map(|lane| self.caller(self.caller_of(lane)).woken_lane);
+        let woken = woken.flat_map(|lane| self.in_line(lane));
+        let these = woken.chain(self.elsewhere());
+        let these = these.filter(|(_, holds, _)| holds.group == Some(group));
+        by_number(these.map(|(task, _, at)| (task.id(), at)).collect())
     }
 
     /// Calls `visit` with each task without a worker, of this caller or of all, in no order; and
     /// with the units that it holds or would hold, and where it is.
     ///
     /// Cost: O(the caller's groups and waiting tasks); if any of these is not due or awaits, also
-    /// O(all tasks that are not due or await).
+    /// O(all tasks that are not due); and if any awaits, also O(all futures).
     pub(super) fn each_waiting(
         &self,
         of: Option<Key>,
@@ -120,11 +134,9 @@ impl<J: Body> Core<J> {
         for c in one.into_iter().chain(all.into_iter().flatten()) {
             left += c.waiting();
             for lane in [Some(c.lane), c.woken_lane].into_iter().flatten() {
-                for (spot, holds, task) in self.backlog.waiting_in(lane) {
+                for (task, holds, at) in self.in_line(lane) {
                     left -= 1;
-                    let future = task.future();
-                    let at = future.map_or(Location::Backlog(spot), Location::Future);
-                    visit(task, self.holds_of(future, holds), at);
+                    visit(task, holds, at);
                 }
             }
         }
@@ -138,20 +150,29 @@ impl<J: Body> Core<J> {
         }
     }
 
+    /// The tasks in a lane.
+    fn in_line(&self, lane: LaneKey) -> impl Iterator<Item = (&Waiting<J>, InFlight, Location)> {
+        self.backlog.waiting_in(lane).map(|(spot, holds, task)| {
+            let future = task.future();
+            let at = future.map_or(Location::Backlog(spot), Location::Future);
+            (task, self.holds_of(future, holds), at)
+        })
+    }
+
     /// The tasks that are not due, and the futures that await.
     fn elsewhere(&self) -> impl Iterator<Item = (&Waiting<J>, InFlight, Location)> {
         let timers = self.clock.timers.iter().map(|(timer, later)| {
             let holds = self.would_hold(later.caller, &later.placing);
             (&later.task, holds, Location::Later(timer))
         });
-        let futures = self
-            .futures
-            .iter()
-            .filter_map(|(key, future)| match &future.phase {
-                Phase::Suspended(task) => Some((task, future.holds, Location::Future(key))),
-                _ => None,
-            });
-        timers.chain(futures)
+        let futures = self.futures.iter();
+        let awaits = futures.filter_map(|(key, future)| match &future.phase {
+            Phase::Suspended(task) => Some((task, future.holds, Location::Future(key))),
+            _ => None,
+        });
+        // As many await, or fewer.
+        let most = usize::try_from(self.suspended).unwrap_or(usize::MAX);
+        timers.chain(awaits.take(most))
     }
 
     /// Skips the caller's waiting tasks of too high a tier.
@@ -282,4 +303,10 @@ impl<J: Body> Core<J> {
         };
         self.backlog.take_out(spot)
     }
+}
+
+/// The places of tasks, by number.
+fn by_number(mut these: Vec<(TaskId, Location)>) -> Vec<Location> {
+    these.sort_unstable_by_key(|&(id, _)| id);
+    these.into_iter().map(|(_, at)| at).collect()
 }

@@ -117,6 +117,12 @@ impl Driver for Simulation {
         self.collect_unrun();
     }
 
+    fn cancel_group(&mut self, group: &GroupId) {
+        let group = self.group_key(*group);
+        self.core.cancel_group(group, self.now);
+        self.collect_unrun();
+    }
+
     fn set_cap(&mut self, caller: &CallerId, cap: Limit) -> Result<(), OutOfRange> {
         self.core.set_cap(self.key(*caller), cap)
     }

@@ -133,6 +133,9 @@ pub trait Driver {
     /// that is being polled is cancelled when it awaits next. Tasks that are submitted later run.
     fn cancel_all(&mut self, caller: &Self::Caller);
 
+    /// The same for the tasks of a group.
+    fn cancel_group(&mut self, group: &Self::Group);
+
     /// Changes a caller's cap; 0 is a pause.
     ///
     /// # Errors
@@ -229,6 +232,10 @@ impl Driver for &Scheduler {
 
     fn cancel_all(&mut self, caller: &Caller) {
         caller.cancel_all();
+    }
+
+    fn cancel_group(&mut self, group: &Group) {
+        group.cancel_all();
     }
 
     fn set_cap(&mut self, caller: &Caller, cap: Limit) -> Result<(), OutOfRange> {

@@ -197,7 +197,7 @@ impl World {
         let key = self.callers[caller].key;
         let g = self.draw(self.groups.len());
         let group = self.groups[g].key;
-        match self.draw(14) {
+        match self.draw(15) {
             0 | 1 => self.cancels_one(),
             2 | 3 => {
                 let Some((n, at)) = self.one_named() else {
@@ -250,6 +250,7 @@ impl World {
                 self.holds = 1;
             }
             13 if self.draw(4) == 0 => self.cancels_all(caller),
+            14 if self.draw(4) == 0 => self.cancels_group(g),
             _ => self.lets_go(),
         }
     }
@@ -273,6 +274,20 @@ impl World {
         let key = self.callers[caller].key;
         self.callers[caller].cancelled = self.tasks.len();
         self.event(|state, wakes, now| state.exact(wakes).cancel_all(Some(key), now));
+    }
+
+    /// All tasks of a group, and no others.
+    fn cancels_group(&mut self, g: usize) {
+        let group = self.groups[g].key;
+        let waits = |t: &Task| matches!(t.is, Is::Waiting | Is::Awaiting | Is::InLine);
+        let before: Vec<_> = self.tasks.iter().map(waits).collect();
+        self.event(|state, wakes, now| state.exact(wakes).cancel_group(group, now));
+        for (n, (task, waited)) in self.tasks.iter().zip(before).enumerate() {
+            let cancelled = task.is == Is::Ended(Ending::Cancelled);
+            if waited {
+                assert_eq!(cancelled, task.group == Some(g), "{}", n + 1);
+            }
+        }
     }
 
     fn synchronizes(&mut self, caller: usize) {

@@ -336,3 +336,47 @@ fn if_all_tasks_of_a_caller_are_in_line_only_it_is_searched() {
     let found = world.core.find_waiting(Some(more), |_, _| true);
     assert_eq!((found.len(), slots_visited()), (4, before));
 }
+
+#[test]
+fn a_group_is_cancelled_wherever_its_tasks_are() {
+    let mut world = World::new();
+    let caller = world.caller(1);
+    let mut group = || world.core.add_group(caller, Limit::Unlimited, 100).unwrap();
+    let group = [group(), group()];
+    let places = [Some(group[0]), Some(group[1]), None].map(|group| Placing {
+        group,
+        ..Placing::default()
+    });
+    let submit = |world: &mut World, placing| {
+        world.core.submit(caller, placing, Awaits, NOW);
+        world.core.last
+    };
+    let polled = places.map(|placing| {
+        [(); 2].map(|()| {
+            let task = submit(&mut world, placing);
+            assert_eq!(world.claim(), Some(task));
+            world.suspend(task);
+            task
+        })
+    });
+    let after = Duration::from_secs(1);
+    let delayed = places.map(|placing| submit(&mut world, Placing { after, ..placing }));
+    let in_line = places.map(|placing| submit(&mut world, placing));
+    polled.iter().for_each(|&[woken, _]| world.wake(woken));
+    world.core.cancel_group(group[0], NOW);
+    let ended = world.core.todo.ended.iter().map(|ended| ended.tag.id);
+    let [woken, awaits] = polled[0];
+    assert!(ended.eq([in_line[0], woken, awaits, delayed[0]]));
+}
+
+#[test]
+fn if_no_future_awaits_a_cancelled_group_looks_at_none() {
+    let mut world = World::new();
+    let caller = world.caller(1);
+    let group = world.core.add_group(caller, Limit::SERIAL, 100).unwrap();
+    let task = world.submit(caller);
+    assert_eq!(world.claim(), Some(task));
+    let before = slots_visited();
+    world.core.cancel_group(group, NOW);
+    assert_eq!(slots_visited(), before);
+}

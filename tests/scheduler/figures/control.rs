@@ -172,6 +172,26 @@ fn a_caller_cancels_all_that_has_not_started() {
 }
 
 #[test]
+fn a_group_cancels_all_of_it_that_has_not_started() {
+    let (mut sim, caller) = one_caller(1);
+    let [group, other] = [1, 1].map(|limit| sim.group(caller, limit, 100).unwrap());
+    for group in [group, group, other] {
+        sim.submit(caller, Work::takes(secs(2)).group(group))
+            .unwrap();
+    }
+    sim.submit(caller, Work::takes(secs(2)).group(group).after(secs(7)))
+        .unwrap();
+    sim.advance_to(secs(1));
+    sim.cancel_group(&group);
+    assert_eq!(sim.records().len(), 2, "they have ended");
+    sim.run();
+    let endings: Vec<_> = by_id(&sim).iter().map(|row| row.ending).collect();
+    let (ok, cancelled) = (Ending::Ok, Ending::Cancelled);
+    assert_eq!(endings, [ok, cancelled, ok, cancelled]);
+    assert_eq!(sim.now(), secs(4));
+}
+
+#[test]
 fn a_full_caller_refuses_until_one_has_ended() {
     let mut sim = Simulation::new(1).unwrap();
     let capacity = |capacity: u32| CallerOptions {

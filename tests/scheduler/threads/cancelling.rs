@@ -175,6 +175,54 @@ fn cancel_all_ends_what_has_not_started_and_no_more() {
     });
 }
 
+/// Posted, behind the limit, not due, and running; those of other groups and later ones go on.
+#[test]
+fn a_group_cancels_its_tasks_and_no_others() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(2);
+        let [group, other] = [1, 1].map(|limit| caller.group(limit, 100).unwrap());
+        let of = |group| Place::new().group(group);
+        let asks = |place| {
+            let ((begun, begins), (go, goes)) = (channel(), channel());
+            let task = caller.exec_with(place, move || {
+                begun.send(()).unwrap();
+                goes.recv().unwrap();
+                Ok::<_, ()>(is_cancelled())
+            });
+            begins.recv().unwrap();
+            (task.unwrap(), go)
+        };
+        let running = [asks(of(&group)), asks(of(&other))];
+        let later = Duration::from_secs(3600);
+        let places = [
+            of(&group),
+            of(&group).after(later),
+            of(&other),
+            Place::new(),
+        ];
+        let gives = |place| caller.exec_with(place, || Ok::<_, ()>(7)).unwrap();
+        let mut tasks: Vec<_> = (0..400).map(|n| gives(places[n % 4])).collect();
+        group.cancel_all();
+        let mut after = gives(of(&group));
+        let told = running.map(|(mut task, go)| {
+            go.send(()).unwrap();
+            task.outcome().wait().unwrap().verdict.ok()
+        });
+        assert_eq!(told, [Some(true), Some(false)]);
+        for (n, task) in tasks.iter_mut().enumerate() {
+            match task.outcome().wait().unwrap().verdict {
+                Verdict::Cancelled => assert!(n % 4 < 2, "{n} is not in the group"),
+                verdict => assert!(n % 4 > 1, "{n}: {verdict:?}"),
+            }
+        }
+        let verdict = after.outcome().wait().unwrap().verdict;
+        assert!(matches!(verdict, Verdict::Ok(7)));
+        let summary = caller.synchronize().wait().unwrap();
+        assert_eq!((summary.ok, summary.cancelled), (203, 200));
+        end(&scheduler);
+    });
+}
+
 /// The drop of the first cancelled task ends the lower tier: its own tier could open.
 #[test]
 fn cancel_all_lets_none_of_them_start() {

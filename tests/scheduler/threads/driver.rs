@@ -89,6 +89,10 @@ fn policy<D: Driver>(driver: &mut D, seed: u64) {
             if draw(4) == 0 {
                 driver.cancel_all(&callers[draw(2) as usize].0);
             }
+            if draw(2) == 0 {
+                let (_, groups) = &callers[draw(2) as usize];
+                driver.cancel_group(&groups[draw(2) as usize]);
+            }
             let (caller, groups) = &callers[draw(2) as usize];
             driver.set_level(&groups[draw(2) as usize], draw(256) as u8);
             driver.set_limit(&groups[0], Limit::AtMost(1)).unwrap();

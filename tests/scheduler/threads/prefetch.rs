@@ -59,6 +59,25 @@ fn they_wait_and_can_be_cancelled() {
 }
 
 #[test]
+fn they_are_cancelled_with_their_group() {
+    finishes(|| {
+        let (scheduler, caller) = scheduler(1);
+        let group = caller.group(Limit::SERIAL, 100).unwrap();
+        let hold = scheduler.hold();
+        gives(&caller, 0).detach();
+        let held = Held::submit(&caller, Place::new());
+        let place = Place::new().group(&group);
+        let behind = [(); 3].map(|()| caller.exec_with(place, || Ok::<_, String>(0)).unwrap());
+        drop(hold);
+        held.wait_began();
+        group.cancel_all();
+        assert!(behind.iter().all(Job::has_ended));
+        held.finish();
+        end(&scheduler);
+    });
+}
+
+#[test]
 fn one_behind_another_that_nobody_times_started_after_it() {
     finishes(|| {
         let before = Instant::now();
