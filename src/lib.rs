@@ -155,6 +155,9 @@ pub mod prelude;
 // Threads, clocks and pools are not modelled: the compiler shows these lines if a model uses them.
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod scheduler;
+#[cfg(all(test, loom, feature = "scheduler"))]
+#[path = "scheduler/model.rs"]
+mod scheduler;
 #[cfg(all(feature = "scheduler", not(loom)))] // not for loom: see docs/model-checking.md
 pub mod simulator;
 #[cfg(not(loom))] // not for loom: see docs/model-checking.md

@@ -57,12 +57,6 @@ impl Borrows {
         Arc::new(Self(Guarded::new(State::default())))
     }
 
-    pub(super) fn token(self: &Arc<Self>, fate: Option<Arc<Fate>>) -> Token {
-        self.0.lock().tokens += 1;
-        let (of, panics) = (Arc::clone(self), false);
-        Token { of, panics, fate }
-    }
-
     /// Whether there is no token. Then only the owner of the scope can make another.
     pub(super) fn are_over(&self) -> bool {
         self.0.lock().tokens == 0
@@ -92,6 +86,14 @@ impl Borrows {
         let mut state = self.0.lock();
         let left = state.waker.take();
         state.discard_waker(left);
+    }
+}
+
+impl Token {
+    pub(super) fn new(of: &Arc<Borrows>, fate: Option<Arc<Fate>>) -> Self {
+        of.0.lock().tokens += 1;
+        let (of, panics) = (Arc::clone(of), false);
+        Self { of, panics, fate }
     }
 }
 

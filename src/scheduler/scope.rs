@@ -170,7 +170,7 @@ impl<'scope> Scope<'scope, '_> {
         };
         Scoped {
             f,
-            token: self.borrows.token(fate),
+            token: Token::new(&self.borrows, fate),
         }
     }
 }
