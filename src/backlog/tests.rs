@@ -21,17 +21,16 @@ mod several;
 mod subject;
 #[cfg(not(sanitized))]
 mod unclaim;
-mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use self::world::{Setup, World};
 use super::messages::{Message, Messages};
 use super::{Backlog, Blocked, GroupKey, Item, Spot};
 use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
 use crate::lanes::tests::bound::Watch;
+use crate::lanes::tests::world::{self, Op, Setup};
 use crate::limit::{Bypass, Limit};
 use crate::wait::tests::heap::held_by_this_thread;
 
@@ -44,26 +43,22 @@ impl Item for &str {}
 impl Item for (usize, u64) {}
 impl Item for (u32, u64) {}
 
-fn run(setup: &Setup, ops: &[world::Op], watch: Watch) {
-    let mut world = World::new(setup, watch);
-    ops.iter().for_each(|op| world.apply(op));
-    world.drain();
-}
+type World = world::World<subject::Subject>;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn agrees_with_the_model(setup in world::setup(), ops in vec(world::op(), 1..400)) {
-        run(&setup, &ops, Watch::amended());
+    fn agrees_with_the_model(setup in world::setup(), ops in vec(world::op(false), 1..400)) {
+        World::run(&setup, &ops, Watch::amended());
     }
 
     #[test]
     fn keeps_the_bound_where_only_caps_interrupt(
         setup in world::setup(),
-        ops in vec(world::calm_op(), 1..400),
+        ops in vec(world::calm_op(false), 1..400),
     ) {
-        run(&setup, &ops, Watch::letter());
+        World::run(&setup, &ops, Watch::letter());
     }
 }
 

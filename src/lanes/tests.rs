@@ -5,14 +5,14 @@ pub(crate) mod bound;
 mod lifetimes;
 pub(crate) mod model;
 mod rules;
-mod world;
+pub(crate) mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use self::bound::Watch;
 use self::model::{Message, Model};
-use self::world::{Setup, World};
+use self::world::{Change, Op, Setup, Subject};
 use super::{LaneKey, Lanes};
 use crate::limit::{Bypass, Limit};
 use crate::ready::{Position, ReadyItem};
@@ -27,6 +27,8 @@ struct Known {
     /// The tier in which it counts.
     counted: Option<u32>,
 }
+
+type World = world::World<Direct>;
 
 /// The lanes, and an owner that keeps their rules.
 struct Direct {
@@ -70,33 +72,6 @@ impl<G: ReadyItem> Lanes<G> {
 }
 
 impl Direct {
-    fn new(bypass: Bypass) -> Self {
-        Self {
-            core: Lanes::new(bypass),
-            lanes: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-
-    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
-        let key = self.core.add_lane(weight, cap).unwrap();
-        place(&mut self.lanes, lane, key);
-    }
-
-    fn drop_lane(&mut self, lane: usize) {
-        self.core.end_lane(self.lanes[lane]);
-        assert!(self.core.get(self.lanes[lane]).is_none());
-    }
-
-    fn add_group(&mut self, g: usize, lane: usize) {
-        self.core.add_group(self.lanes[lane]);
-        place(&mut self.groups, g, Known::default());
-    }
-
-    fn drop_group(&mut self, lane: usize) {
-        self.core.remove_group(self.lanes[lane]);
-    }
-
     fn lane_of(&self, model: &Model, g: usize) -> u32 {
         self.lanes[model.groups[g].lane].index()
     }
@@ -157,6 +132,55 @@ impl Direct {
         self.core.update(lane);
     }
 
+    /// The lanes in the ring in order, each with its credit.
+    fn ring(&self) -> Vec<(usize, u32)> {
+        let ring = self.core.ring().into_iter().map(|at| {
+            let number = self.lanes.iter().position(|key| key.index() == at);
+            (number.unwrap(), self.core.lane(at).link.credit())
+        });
+        ring.collect()
+    }
+}
+
+impl Subject for Direct {
+    const HOLDS: bool = true;
+
+    fn new(bypass: Bypass) -> Self {
+        Self {
+            core: Lanes::new(bypass),
+            lanes: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
+        let key = self.core.add_lane(weight, cap).unwrap();
+        place(&mut self.lanes, lane, key);
+    }
+
+    fn drop_lane(&mut self, lane: usize) {
+        self.core.end_lane(self.lanes[lane]);
+        assert!(self.core.get(self.lanes[lane]).is_none());
+    }
+
+    fn add_group(&mut self, g: usize, lane: usize, _: Limit, _: u8) {
+        self.core.add_group(self.lanes[lane]);
+        place(&mut self.groups, g, Known::default());
+    }
+
+    fn drop_group(&mut self, _: usize, lane: usize) {
+        self.core.remove_group(self.lanes[lane]);
+    }
+
+    fn send(&mut self, model: &mut Model, g: usize, tier: u32, bump: Option<u8>) {
+        let lane = model.groups[g].lane;
+        self.use_tiers(model, lane, tier);
+        if model.send(g, tier, bump).is_some() {
+            self.unline(g);
+            self.stand(model, g);
+        }
+    }
+
     fn claim(&mut self, after: &Model, expected: Option<(usize, Message)>) {
         let lone = self.core.ring().first().copied();
         let mut plain = [None];
@@ -186,7 +210,7 @@ impl Direct {
         self.stand(after, g);
     }
 
-    fn finish(&mut self, after: &Model, g: usize, tier: u32) {
+    fn finish(&mut self, after: &Model, g: usize, Message { tier, .. }: Message) {
         self.unline(g);
         let lane = self.lane_of(after, g);
         self.core.return_units(lane, 1);
@@ -196,7 +220,7 @@ impl Direct {
         self.stand(after, g);
     }
 
-    fn give_back(&mut self, after: &Model, g: usize, tier: u32) {
+    fn give_back(&mut self, after: &Model, g: usize, Message { tier, .. }: Message) {
         self.unline(g);
         let lane = self.lane_of(after, g);
         self.core.return_units(lane, 1);
@@ -220,6 +244,15 @@ impl Direct {
         self.core.update(index);
     }
 
+    fn changed(&mut self, after: &Model, g: usize, _: Change) {
+        self.unline(g);
+        self.stand(after, g);
+    }
+
+    fn check_empty(&self) {
+        assert!(self.core.len() == 0 && !self.core.has_eligible());
+    }
+
     fn check(&mut self, model: &Model) {
         assert_eq!(self.core.eligible(usize::MAX) as u64, model.eligible());
         for most in [0, 1, 2] {
@@ -241,37 +274,22 @@ impl Direct {
         let ring = model.ring.iter().map(|&(l, credit)| (l, credit));
         assert!(self.ring().into_iter().eq(ring), "the order of the lanes");
     }
-
-    /// The lanes in the ring in order, each with its credit.
-    fn ring(&self) -> Vec<(usize, u32)> {
-        let ring = self.core.ring().into_iter().map(|at| {
-            let number = self.lanes.iter().position(|key| key.index() == at);
-            (number.unwrap(), self.core.lane(at).link.credit())
-        });
-        ring.collect()
-    }
-}
-
-fn run(setup: &Setup, ops: &[world::Op], watch: Watch) {
-    let mut world = World::new(setup, watch);
-    ops.iter().for_each(|op| world.apply(op));
-    world.drain();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn agree_with_the_model(setup in world::setup(), ops in vec(world::op(), 1..400)) {
-        run(&setup, &ops, Watch::amended());
+    fn agree_with_the_model(setup in world::setup(), ops in vec(world::op(true), 1..400)) {
+        World::run(&setup, &ops, Watch::amended());
     }
 
     #[test]
     fn keep_the_bound_where_only_caps_interrupt(
         setup in world::setup(),
-        ops in vec(world::calm_op(), 1..400),
+        ops in vec(world::calm_op(true), 1..400),
     ) {
-        run(&setup, &ops, Watch::letter());
+        World::run(&setup, &ops, Watch::letter());
     }
 }
 

@@ -5,12 +5,12 @@ use crate::backlog::{Backlog, Claim, GroupKey};
 use crate::error::TierGoesDown;
 use crate::lanes::LaneKey;
 use crate::lanes::tests::model::{Message, Model};
+use crate::lanes::tests::world::{self, Change};
 use crate::limit::{Bypass, Limit};
 
 /// An item is its group and its number.
 type Item = (usize, u64);
 
-/// A backlog that is told every event after the model was: the model is `after` then.
 pub(super) struct Subject {
     backlog: Backlog<Item>,
     lanes: Vec<LaneKey>,
@@ -40,8 +40,12 @@ impl Subject {
         let at = self.flying.iter().position(at).unwrap();
         self.flying.remove(at).1
     }
+}
 
-    pub(super) fn new(bypass: Bypass) -> Self {
+impl world::Subject for Subject {
+    const HOLDS: bool = false;
+
+    fn new(bypass: Bypass) -> Self {
         Self {
             backlog: Backlog::new(bypass),
             lanes: Vec::new(),
@@ -50,23 +54,23 @@ impl Subject {
         }
     }
 
-    pub(super) fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
+    fn add_lane(&mut self, lane: usize, weight: u32, cap: Limit) {
         let key = self.backlog.add_lane(weight, cap).unwrap();
         place(&mut self.lanes, lane, key);
     }
 
-    pub(super) fn drop_lane(&mut self, lane: usize) {
+    fn drop_lane(&mut self, lane: usize) {
         self.backlog.close_lane(self.lanes[lane]);
     }
 
-    pub(super) fn add_group(&mut self, g: usize, lane: usize, limit: Limit, level: u8) {
+    fn add_group(&mut self, g: usize, lane: usize, limit: Limit, level: u8) {
         let lane = self.lanes[lane];
         let key = self.backlog.add_group(lane, limit, level).unwrap();
         assert_eq!(self.backlog.lane_of(key), Some(lane));
         place(&mut self.groups, g, key);
     }
 
-    pub(super) fn drop_group(&mut self, g: usize) {
+    fn drop_group(&mut self, g: usize, _: usize) {
         let key = self.groups[g];
         assert!(self.backlog.contains(key));
         self.backlog.unpin(key);
@@ -76,29 +80,24 @@ impl Subject {
         assert_eq!(self.backlog.remove(key, 1), None);
     }
 
-    pub(super) fn send(
-        &mut self,
-        after: &Model,
-        g: usize,
-        tier: u32,
-        bump: Option<u8>,
-        is: Option<Message>,
-    ) {
-        let seq = after.groups[g].last_seq;
+    fn send(&mut self, model: &mut Model, g: usize, tier: u32, bump: Option<u8>) {
+        let is = model.send(g, tier, bump);
+        let after = &model.groups[g];
         let group = self.groups[g];
-        let last = after.groups[g].last_tier;
+        let last = after.last_tier;
         let refused = TierGoesDown { last, asked: tier };
         assert_eq!(
             self.backlog.admits(group, tier),
             is.map(drop).ok_or(refused)
         );
         if let Some(is) = is {
-            let sent = self.backlog.send(group, Some(tier), bump, (g, seq));
+            let item = (g, after.last_seq);
+            let sent = self.backlog.send(group, Some(tier), bump, item);
             assert_eq!(sent, (is.seq, is.tier));
         }
     }
 
-    pub(super) fn claim(&mut self, is: Option<(usize, Message)>) {
+    fn claim(&mut self, _: &Model, is: Option<(usize, Message)>) {
         let claim = self.backlog.claim();
         assert_eq!(claim.is_some(), is.is_some());
         if let (Some(claim), Some((g, message))) = (claim, is) {
@@ -106,35 +105,41 @@ impl Subject {
         }
     }
 
-    pub(super) fn finish(&mut self, g: usize, message: Message) {
+    fn finish(&mut self, _: &Model, g: usize, message: Message) {
         let claim = self.land(g, message.seq);
         self.backlog
             .complete(claim.holds.group.unwrap(), claim.holds.tier);
     }
 
-    pub(super) fn remove(&mut self, g: usize, message: Message) {
-        let item = self.backlog.remove(self.groups[g], message.seq);
-        assert_eq!(item, Some((g, message.seq)));
-        assert_eq!(self.backlog.remove(self.groups[g], message.seq), None);
+    fn changed(&mut self, _: &Model, g: usize, how: Change) {
+        let group = self.groups[g];
+        match how {
+            Change::TurnEnded => unreachable!("no turn is held"),
+            Change::Removed(Message { seq, .. }) => {
+                assert_eq!(self.backlog.remove(group, seq), Some((g, seq)));
+                assert_eq!(self.backlog.remove(group, seq), None);
+            }
+            Change::Bumped(level) => assert!(self.backlog.bump(group, level)),
+            Change::Level(level) => assert!(self.backlog.set_level(group, level)),
+            Change::Limit(limit) => {
+                assert_eq!(self.backlog.set_limit(group, limit), Some(Ok(())));
+            }
+        }
     }
 
-    pub(super) fn bump(&mut self, g: usize, level: u8) {
-        assert!(self.backlog.bump(self.groups[g], level));
+    fn take(&mut self, _: &Model, _: usize, _: u32) {
+        unreachable!("no turn is held");
     }
 
-    pub(super) fn set_level(&mut self, g: usize, level: u8) {
-        assert!(self.backlog.set_level(self.groups[g], level));
+    fn give_back(&mut self, _: &Model, _: usize, _: Message) {
+        unreachable!("nothing is given back");
     }
 
-    pub(super) fn set_limit(&mut self, g: usize, limit: Limit) {
-        assert_eq!(self.backlog.set_limit(self.groups[g], limit), Some(Ok(())));
-    }
-
-    pub(super) fn set_cap(&mut self, lane: usize, cap: Limit) {
+    fn set_cap(&mut self, _: &Model, lane: usize, cap: Limit) {
         self.backlog.set_cap(self.lanes[lane], cap).unwrap();
     }
 
-    pub(super) fn check(&self, model: &Model) {
+    fn check(&mut self, model: &Model) {
         let backlog = &self.backlog;
         let waiting: usize = model.groups.iter().map(|g| g.waiting.len()).sum();
         assert_eq!(backlog.waiting(), waiting as u64);
@@ -171,7 +176,7 @@ impl Subject {
         );
     }
 
-    pub(super) fn check_empty(&self) {
+    fn check_empty(&self) {
         assert!(is_empty(&self.backlog));
     }
 }

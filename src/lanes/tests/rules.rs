@@ -1,7 +1,7 @@
 //! Single rules, with the expected order written out: for the lanes alone, and again for a backlog,
 //! whose tests include this file.
 
-use super::world::{Op, Setup, World};
+use super::{Op, Setup, World};
 use crate::backlog::Blocked;
 use crate::lanes::tests::bound::Watch;
 use crate::limit::{Bypass, Limit};
