@@ -20,7 +20,7 @@ use crate::sync::Arc;
 use crate::turnstile::Turnstile;
 
 use super::GroupRef;
-use super::capacity::{Permits, number};
+use super::capacity::{Permits, is_above, number};
 use super::refuse::SendReason;
 
 /// The most messages that may wait where a capacity is set. They may all be a debt of its
@@ -62,16 +62,20 @@ pub(super) fn admit<T>(
     }
     let (own, lane) = (mailbox.bound(GROUP), mailbox.bound(LANE));
     drop(mailbox);
+    if [&own, &lane]
+        .into_iter()
+        .flatten()
+        .any(|bound| is_above(bound, n))
+    {
+        return Err(SendReason::AboveCapacity);
+    }
     let full = |bound: &Semaphore| messages > 0 && bound.available() < n.into();
     if let (Some(own), Some(lane)) = (&own, &lane)
         && full(lane)
     {
         // Nothing is taken even for a moment, so that no other send is refused for it.
         if full(own) {
-            return Err(match (1..n).contains(&own.limit()) {
-                true => SendReason::AboveCapacity,
-                false => SendReason::GroupFull,
-            });
+            return Err(SendReason::GroupFull);
         }
         take(group, LANE, Some(Arc::clone(lane)), n, admitted)?;
         return take(group, GROUP, Some(Arc::clone(own)), n, admitted);

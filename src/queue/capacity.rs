@@ -118,14 +118,10 @@ impl Capacity {
         none_is_free && self.permits().is_some_and(asleep)
     }
 
-    /// Whether a wait for room for so many messages fails at once, since there can never be
-    /// enough.
+    /// Whether so many messages exceed it.
     pub(super) fn is_below(&self, messages: usize) -> bool {
-        let n = number(messages);
-        let refuses = |permits: &Semaphore| {
-            !permits.is_free(n.into()) && !permits.is_closed() && (1..n).contains(&permits.limit())
-        };
-        n > 1 && self.permits().is_some_and(refuses)
+        let permits = self.permits();
+        permits.is_some_and(|permits| is_above(permits, number(messages)))
     }
 
     pub(super) fn outstanding(&self) -> Option<u64> {
@@ -243,6 +239,12 @@ impl Capacity {
     pub(super) fn is_own(&self) -> bool {
         self.holders().is_some_and(Holders::is_own)
     }
+}
+
+/// Whether so many messages never get room at once, as long as the capacity stays: it is not 0, and
+/// too small.
+pub(super) fn is_above(bound: &Semaphore, n: u32) -> bool {
+    n > 1 && !bound.is_free(n.into()) && !bound.is_closed() && (1..n).contains(&bound.limit())
 }
 
 /// More messages than there can be permits are more than any capacity.

@@ -192,7 +192,10 @@ impl<T> Shared<T> {
     ) -> Result<(), SendError<M>> {
         let (messages, mut granted, mut serve) =
             (message.as_ref().len(), Granted::default(), false);
-        let taken = admit(to, messages, &mut granted.parts);
+        let taken = match self.capacity.is_below(messages) {
+            true => Err(SendReason::AboveCapacity),
+            false => admit(to, messages, &mut granted.parts),
+        };
         let sent = match taken.and_then(|()| self.capacity.take_locked(messages, &mut serve)) {
             Ok(permits) => {
                 granted.permits = permits;

@@ -16,7 +16,7 @@ use crate::sync::Arc;
 use crate::wait::{Op, Ticket, Wait, sealed};
 
 use super::bounds::{Bound, Granted};
-use super::capacity::{Capacity, Permits, number};
+use super::capacity::{Capacity, Permits, is_above, number};
 use super::refuse::SendReason;
 
 /// The wait for room of a [send](super::Conversation::send_wait), a reservation, a job or a task.
@@ -145,8 +145,8 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
     }
 
     fn poll_parts(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendReason>> {
-        // At the first look: nobody waits behind what the queue can never take.
-        if self.part.is_none() && self.capacity.is_below(self.messages) {
+        // At the first look: nobody waits behind what the queue or the lane can never take.
+        if self.part.is_none() && self.never_gets_room() {
             return Poll::Ready(Err(SendReason::AboveCapacity));
         }
         while let Some((by, _)) = &mut self.pending
@@ -169,6 +169,15 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
             self.which += 1;
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn never_gets_room(&mut self) -> bool {
+        let lane = match &mut self.pending {
+            Some((by, _)) if self.messages > 1 => (self.steps.bound)(by, LANE),
+            _ => None,
+        };
+        let is_above = |lane: &Semaphore| is_above(lane, number(self.messages));
+        self.capacity.is_below(self.messages) || lane.is_some_and(|lane| is_above(&lane))
     }
 
     /// Reports a pause; returns whether to give up.
@@ -211,13 +220,10 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
     /// For a thread that waits without a deadline: the rule for handlers.
     fn attempt(&mut self) -> Option<Self::Output> {
         if self.capacity.is_own() {
-            // By the first poll it may be granted what threads had cached.
-            for _ in 0..2 {
-                if let Poll::Ready(sent) = self.poll(&mut Context::from_waker(Waker::noop())) {
-                    return Some(sent);
-                }
-            }
-            return Some(self.leave(SendReason::OwnQueue));
+            return Some(match self.poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(sent) => sent,
+                Poll::Pending => self.leave(SendReason::OwnQueue),
+            });
         }
         if self.may_wait_for_parts() {
             return None;
@@ -246,14 +252,19 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         let Some(request) = &mut self.request else {
             return Poll::Ready(self.send());
         };
-        match request.poll(cx) {
-            Poll::Ready(Ok(permit)) => Poll::Ready(self.send_with(Permits(Some(permit)))),
-            Poll::Ready(Err(error)) => Poll::Ready(self.leave(error.into())),
-            Poll::Pending => {
-                self.capacity.waited_for();
-                self.report(Pause::Waits);
-                Poll::Pending
+        let is_first = request.ticket().is_none();
+        let mut polled = request.poll(cx);
+        if polled.is_pending() {
+            self.capacity.waited_for();
+            self.report(Pause::Waits);
+            // By that it may have got what others had not given back.
+            if let Some(request) = self.request.as_mut().filter(|_| is_first) {
+                polled = request.poll(cx);
             }
+        }
+        match ready!(polled) {
+            Ok(permit) => Poll::Ready(self.send_with(Permits(Some(permit)))),
+            Err(error) => Poll::Ready(self.leave(error.into())),
         }
     }
 

@@ -159,3 +159,19 @@ fn a_handler_finds_what_other_threads_have_cached() {
     assert_eq!((own.message, own.reason), (7, SendReason::OwnQueue));
     drop(turn);
 }
+
+/// All that is free is cached by this thread.
+#[test]
+fn a_wait_finds_at_its_first_look_what_threads_have_cached() {
+    let queue = Queue::builder().capacity(2048).build().unwrap();
+    let one = queue.lane(1, Limit::Unlimited).unwrap().conversation();
+    let one = one.unwrap();
+    (0..2048).for_each(|n| one.send(n).unwrap());
+    let mut turn = queue.try_receive().unwrap();
+    (0..5).for_each(|_| _ = turn.next().unwrap().complete());
+    drop(turn);
+    assert_eq!(queue.room(), Some(5));
+    let mut sent = one.send_wait(1);
+    assert!(poll(&mut sent, Waker::noop()).is_ready());
+    assert_eq!(queue.room(), Some(4));
+}

@@ -19,11 +19,16 @@ struct Waits<'a> {
     has: Has,
     waiting: AllWait<'a, usize>,
     wakes_seen: usize,
+    polled: bool,
 }
 
 impl Waits<'_> {
     /// The result of a poll according to the lists.
     fn expect(&mut self, naive: &mut Naive) -> Poll<Result<(), SendReason>> {
+        let [_, lane, queue] = levels(self.group).map(|at| naive.levels[at].is_above(self.n));
+        if !std::mem::replace(&mut self.polled, true) && (lane || queue) {
+            return Poll::Ready(Err(SendReason::AboveCapacity));
+        }
         while self.stage < 3 {
             let level = &mut naive.levels[levels(self.group)[self.stage]];
             let granted = level.granted.iter().any(|one| one.0.0 == self.number);
@@ -117,6 +122,7 @@ impl<'a> World<'a> {
             has: [None, None],
             waiting: Waiting { wait, wakes, waker },
             wakes_seen: 0,
+            polled: false,
         };
         if !waits.poll(&mut self.naive) {
             self.waits.push(waits);

@@ -217,14 +217,19 @@ fn who_is_refused_by_its_tier_takes_no_room_of_the_queue() {
     assert_eq!(refused, 0, "there is room for one");
 }
 
-/// A send that a lane can never take keeps no room of the group.
+/// A send that its lane refuses keeps no room of the group.
 #[test]
 fn who_is_refused_by_its_lane_takes_no_room_of_its_group() {
     let queue = Queue::new();
     let lane = queue.lane(1, Unlimited).unwrap();
-    lane.set_capacity(1).unwrap();
+    lane.set_capacity(3).unwrap();
+    let paused = lane.group(0, 100).unwrap().conversation().unwrap();
+    paused.send(0).unwrap();
     let alive = lane.conversation().unwrap();
     alive.set_capacity(3).unwrap();
     let refused = refused_beside(&queue, &alive, || assert!(alive.send_all([0; 3]).is_err()));
-    assert_eq!(refused, 0, "group and lane are empty");
+    assert_eq!(
+        refused, 0,
+        "the group is empty, and its lane has room for two"
+    );
 }

@@ -34,8 +34,26 @@ fn more_than_the_queue_can_ever_take_wait_for_no_group() {
             .or_return_after(Duration::ZERO)
     };
     assert_eq!(reason(three()), SendReason::AboveCapacity);
+    assert_eq!(reason(wide.send_all([1, 2, 3])), SendReason::AboveCapacity);
     queue.close();
     assert_eq!(reason(three()), SendReason::Closed);
+}
+
+#[test]
+fn more_than_the_lane_can_ever_take_wait_for_no_group() {
+    let (_queue, lane) = bounded(9);
+    let wide = lane.conversation().unwrap();
+    wide.set_capacity(3).unwrap();
+    lane.set_capacity(2).unwrap();
+    wide.send(0).unwrap();
+    let above = SendReason::AboveCapacity;
+    assert_eq!(reason(wide.send_all([1, 2, 3])), above);
+    let never = wide.send_all_wait([1, 2, 3]);
+    assert_eq!(reason(never.or_return_after(Duration::ZERO)), above);
+    // 0 is a pause: they wait.
+    lane.set_capacity(0).unwrap();
+    let mut waits = all(&wide, [1, 2, 3]);
+    assert!(waits.poll().is_pending());
 }
 
 #[test]
