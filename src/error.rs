@@ -56,7 +56,8 @@ impl OutOfRange {
     }
 }
 
-/// The tier is below that of the group's last message, while the group has outstanding work.
+/// The tier is below that of the group's last message, while the group has outstanding work, or a
+/// turn of it lives.
 ///
 /// The group could wait for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

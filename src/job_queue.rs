@@ -59,7 +59,8 @@
 //!   endless smaller keys starve larger ones.
 //! - Tenants take turns by weighted round robin over jobs. Let W be the sum of the weights of the
 //!   tenants that have jobs to run. Then w of every W claimed jobs are of such a tenant with weight
-//!   w.
+//!   w. A tenant that has none for a moment, since its limits are used up, loses the rest of its
+//!   turn: with a limit of 1, or all jobs in one group of limit 1, its weight counts as 1.
 //! - Each job is completed exactly once, or taken out, or stays. A job that is given back, or
 //!   fails, goes back to the place of its key; after its last [attempt](Builder::attempts) a job
 //!   that fails is dead.
@@ -68,7 +69,7 @@
 //! - Claims [of one tenant or group](Part::claim) obey the same limits and the same order, and do
 //!   not count as the tenant's turn.
 //! - A queue with a capacity never holds more jobs than that, and no push overtakes [pushes that
-//!   wait](JobQueue::push_wait) for room.
+//!   wait](JobQueue::push_wait) for room, except one that replaces a job.
 //! - One waiting claim is woken for each job that may run. A claim that was woken and is not polled
 //!   keeps one job from the other waiting claims, until it is polled or dropped, or until more jobs
 //!   may run than claims have been woken. Nothing else frees the job for them, but a
@@ -84,8 +85,8 @@
 //! that cannot be compared, such as a NaN, makes each claim panic until its job is
 //! [removed](JobQueue::remove): check keys before you push them. Without the lock, keys, jobs and
 //! wakers are dropped, jobs are cloned and wakers are woken; this code may call the queue. A job is
-//! cloned by [`JobQueue::get`], and when it is returned by value while a claim whose lease ran out
-//! still shows it. A waker that panics stops nobody: all others are woken, and the call that woke
+//! cloned by [`JobQueue::get`], and when it is returned by value while an earlier claim, which is
+//! over, still shows it. A waker that panics stops nobody: all others are woken, and the call that woke
 //! it goes on.
 //!
 //! # Memory ordering

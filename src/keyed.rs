@@ -258,7 +258,7 @@ impl<K: Hash + Eq, T, S: BuildHasher> Keyed<K, T, S> {
     /// # Errors
     ///
     /// As [`send`](Self::send); and if the key's last message was sent in a higher tier, while
-    /// anything of the key is outstanding, even in a lower one: this one could wait for ever.
+    /// anything of the key is outstanding or a turn of it lives: this one could wait for ever.
     pub fn send_in(&self, key: K, tier: u32, message: T) -> Result<(), SendError<T>> {
         let hash = self.hasher.hash_one(&key);
         self.send_rarely(hash, key, Some(tier), message)

@@ -99,7 +99,7 @@
 //!   timers of dialogs, which need no room. In a group or lane with a
 //!   [capacity](Conversation::set_capacity) of its own no more messages wait than that, except
 //!   these, what was given back and what was reserved before. Waiting sends get room in the order
-//!   in which they began to wait.
+//!   in which they began to wait for it.
 //! - For each turn that could begin, one waiting receive is woken. A receive that is woken and
 //!   never polled keeps at most one turn from the others.
 //!

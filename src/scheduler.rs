@@ -78,8 +78,8 @@
 //!
 //! # Cancelling
 //!
-//! A task that has not begun can be cancelled: one [`Task`], or all of a [`Caller`] or of the
-//! scheduler. A running task is never stopped. It may ask whether it [is
+//! A task that has not begun can be cancelled: one [`Task`], or all of a [`Group`], a [`Caller`] or
+//! the scheduler. A running task is never stopped. It may ask whether it [is
 //! cancelled](is_cancelled), and give a [token](CancelToken::current) to threads that help it.
 //!
 //! # Borrowing

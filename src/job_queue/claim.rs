@@ -151,8 +151,8 @@ impl<'q, K, J> Claim<'q, K, J> {
     ///
     /// # Panics
     ///
-    /// If the job's `clone` does, which runs if [`get`](super::JobQueue::get), or a claim whose
-    /// lease ran out, still shows the job. The job is done.
+    /// If the job's `clone` does, which runs if [`get`](super::JobQueue::get), or an earlier claim
+    /// that is over, still shows the job. The job is done.
     pub fn complete(mut self) -> Result<Taken<K, J>, Expired> {
         self.over = true;
         let (pick, body) = (self.pick, &mut self.body);

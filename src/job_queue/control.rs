@@ -38,7 +38,8 @@ impl<K, J> JobQueue<K, J> {
         self.shared().read(|state| state.jobs.limit(scope))
     }
 
-    /// Changes how many jobs in a row are claimed from a tenant in its turn; 1 by default. A tenant
+    /// Changes how many jobs in a row are claimed from a tenant in its turn, as long as it has jobs to
+    /// run; 1 by default. A tenant
     /// that is in a turn, or has jobs to run and waits for one, takes that turn with the old weight.
     /// The weight is remembered as a limit is.
     ///
@@ -244,8 +245,8 @@ impl<K, J> JobQueue<K, J> {
             .read(|state| state.jobs.dead().map(name).collect())
     }
 
-    /// Waits for a [dead](Self::dead) job that no wait has returned yet. Each dead job is returned
-    /// once, by one wait, even if it died before any wait began. A job that is requeued or removed
+    /// Waits for a [dead](Self::dead) job that no wait has returned yet. Each death is returned
+    /// once, by one wait, even if it was before any wait began. A job that is requeued or removed
     /// before it is returned is skipped.
     ///
     /// Cancel safe: if a dropped wait had been woken, the next one is woken.

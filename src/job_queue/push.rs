@@ -95,7 +95,7 @@ impl<K: Ord, J> JobQueue<K, J> {
     /// # Errors
     ///
     /// [`PushError`] with all keys and jobs if one of them is refused, as by
-    /// [`push`](Self::push).
+    /// [`push`](Self::push); in a closed queue also if there are none.
     ///
     /// # Panics
     ///

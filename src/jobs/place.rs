@@ -79,8 +79,8 @@ impl Place {
     }
 
     /// Sets the date before which the job may not run. A date, not a length:
-    /// [`now()`](crate::job_queue::JobQueue::now)` + length`. Until then the job blocks neither its
-    /// group nor anything else.
+    /// [`now()`](crate::job_queue::JobQueue::now)` + length`. Until then the job blocks
+    /// neither its group nor other jobs; the capacity counts it, and it has its unique name.
     pub fn due(mut self, due: Duration) -> Self {
         self.rare.get_or_insert_default().due = Some(due);
         self

@@ -58,7 +58,7 @@ pub enum PushReason {
     /// The queue holds as many jobs as its capacity. Or the rest of its room is for pushes that
     /// wait.
     Full,
-    /// These are more jobs at once than the queue's capacity.
+    /// These are more jobs at once than the queue's capacity, which is not 0.
     AboveCapacity,
     /// There was no room in time.
     TimedOut,

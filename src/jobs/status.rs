@@ -125,7 +125,7 @@ impl<K, J> Job<K, J> {
 pub struct TenantStatus {
     /// Its name.
     pub name: Name,
-    /// How many of its jobs are claimed in a row.
+    /// How many of its jobs are claimed in a row, while it has any to run.
     pub weight: u32,
     /// How many of its jobs may be claimed at once.
     pub limit: Limit,

@@ -202,13 +202,14 @@ impl Capacity {
     }
 
     /// A send has begun to wait, since it found too few permits: takes back what threads have
-    /// cached. Under no lock.
-    pub(super) fn waited_for(&self) {
+    /// cached. Returns whether it may have got some of that. Under no lock.
+    pub(super) fn waited_for(&self) -> bool {
         let mut serve = false;
         _ = self.cache().map(|cache| cache.shut(&mut serve));
         if serve {
             self.serve();
         }
+        serve
     }
 
     /// Serves the waiters. Under no lock.

@@ -39,7 +39,7 @@ impl<'t, T> Delivery<'t, T> {
         self.shared.id(self.live.group().key())
     }
 
-    /// Which delivery of this message this is, from 1.
+    /// One more than how many deliveries of this message have failed.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.taken().attempts.saturating_add(1)
@@ -199,7 +199,7 @@ impl<T> Detached<T> {
         pin.queue().id(pin.key())
     }
 
-    /// Which delivery of this message this is, from 1.
+    /// One more than how many deliveries of this message have failed.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.taken().attempts.saturating_add(1)

@@ -45,13 +45,13 @@ pub enum SendReason {
     LaneFull,
     /// This many messages at once exceed the capacity of the queue, the lane or the group.
     AboveCapacity,
-    /// There is no room, and the thread that would wait holds a turn or a delivery of this
+    /// There is no room, and the thread that would wait holds a turn, a look or a delivery of this
     /// queue: the room might never come.
     OwnQueue,
     /// No room came free in time.
     TimedOut,
     /// The group's last message was sent in a higher tier, and anything of the group is
-    /// outstanding, even in a lower one.
+    /// outstanding, even in a lower one, or a turn of it lives.
     TierGoesDown(TierGoesDown),
 }
 

@@ -39,7 +39,7 @@ impl<T> Conversation<T> {
     /// tiers of the same lane are done. Those that wait in a poisoned group do not count until the
     /// group goes on: the tier ends without them. Endless arrivals in a lower tier block it for
     /// ever. A turn that holds a unit when the lane's first message in another tier than 0 is sent
-    /// counts as a message of tier 0, until it goes on to its next message, detaches or gives back
+    /// counts as a message of tier 0, until it takes its next message, detaches or gives back
     /// the one that it has, or ends.
     ///
     /// The first send in a tier other than 0 costs O(groups of the queue); from

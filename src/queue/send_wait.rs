@@ -20,7 +20,8 @@ impl<T> Conversation<T> {
     /// as soon as it has all three. The tier is that of the group's last message at that
     /// moment, or the one set with [`in_tier`](Wait::in_tier).
     ///
-    /// Waiting sends are served in the order in which they began to wait. An immediate
+    /// Waiting sends are served in the order in which they began to wait for this room: one that still
+    /// waits for its group keeps no place in the queue. An immediate
     /// [`send`](Self::send) is refused as long as waiters want the room.
     ///
     /// ```
@@ -49,10 +50,10 @@ impl<T> Conversation<T> {
     /// # Handlers
     ///
     /// The room may depend on a thread that has received a turn of this queue, while that turn or a
-    /// delivery of it lives. Turns that it claimed together count before they begin. If such a
+    /// delivery of it lives; or that looks at a message. Turns that it claimed together count before they begin. If such a
     /// thread would have to block in [`wait()`](Wait::wait), the wait returns the message as
     /// [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery counts for the thread that
-    /// received it. If you move it to another thread, that thread gets no error: it blocks, for ever
+    /// received it, and a detached one for that which detached it. If you move it to another thread, that thread gets no error: it blocks, for ever
     /// if such threads hold all the room. So may a thread that sends in the destructor of a
     /// thread-local: by then at most the queue that it received from last is known. A wait with a
     /// deadline, or of a task, waits in either case.
@@ -105,8 +106,8 @@ impl<T> Conversation<T> {
     /// # Errors
     ///
     /// Like [`send_wait`](Self::send_wait), with all the messages; and
-    /// [`AboveCapacity`](super::SendReason::AboveCapacity), at once or meanwhile, if they exceed
-    /// a capacity of the queue, the lane or the group that is not 0.
+    /// [`AboveCapacity`](super::SendReason::AboveCapacity) if they exceed a capacity of the queue,
+    /// the lane or the group that is not 0: at once, or when such a capacity is next to be asked.
     pub fn send_all_wait(
         &self,
         messages: impl IntoIterator<Item = T>,

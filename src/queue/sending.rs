@@ -52,8 +52,8 @@ pub(crate) struct Steps<'a, O, M, R> {
     pub(crate) let_go: fn(&mut O),
     /// Gives it back for a reason.
     pub(crate) give_back: fn(M, SendReason) -> R,
-    /// Told how the wait goes. Returns true if a wait that was woken in vain must give up, since it
-    /// would wait for itself.
+    /// Told how the wait goes. Returns true if permits may have come back by that, or if a wait that
+    /// was woken in vain must give up, since it would wait for itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
 }
 
@@ -180,7 +180,7 @@ impl<'a, O, M, R> Sending<'a, O, M, R> {
         self.capacity.is_below(self.messages) || lane.is_some_and(|lane| is_above(&lane))
     }
 
-    /// Reports a pause; returns whether to give up.
+    /// Reports a pause; returns what [`Steps::on_pause`] does.
     fn report(&self, pause: Pause<'_>) -> bool {
         let pending = self.pending.as_ref();
         pending.is_some_and(|(by, _)| (self.steps.on_pause)(by, pause))
@@ -255,10 +255,8 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         let is_first = request.ticket().is_none();
         let mut polled = request.poll(cx);
         if polled.is_pending() {
-            self.capacity.waited_for();
-            self.report(Pause::Waits);
-            // By that it may have got what others had not given back.
-            if let Some(request) = self.request.as_mut().filter(|_| is_first) {
+            let came_back = self.capacity.waited_for() | self.report(Pause::Waits);
+            if let Some(request) = self.request.as_mut().filter(|_| is_first && came_back) {
                 polled = request.poll(cx);
             }
         }

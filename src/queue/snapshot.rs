@@ -26,11 +26,10 @@ pub struct Counts {
     /// Turns that were claimed so far.
     pub turns: u64,
     /// How many deliveries so far were not completed, but given back or dropped, also by a
-    /// panic. Their messages are delivered again, except in a poisoned group.
+    /// panic. Their messages are delivered again, except in a poisoned group. A batch counts once.
     pub failed: u64,
     /// How many of them were dropped outside of a panic, neither completed nor explicitly given
-    /// back: usually a `complete` was forgotten. A batch counts once. If nobody will
-    /// receive the message, and its drop panics, that does not count.
+    /// back: usually a `complete` was forgotten.
     pub dropped: u64,
     /// Groups that are [poisoned](Queue::poisoned).
     pub poisoned: usize,
@@ -90,7 +89,7 @@ pub struct LaneStatus {
     pub sends: WaitCounts,
     /// Units in use, by turns and by detached deliveries.
     pub in_flight: u32,
-    /// The open tier, if anything is outstanding.
+    /// The open tier, if anything is outstanding; in a lane without tiers 0, also for a live turn.
     pub open_tier: Option<u32>,
     /// Whether its handle is gone: then the lane ends with its last group.
     pub ending: bool,

@@ -80,8 +80,8 @@ impl<'a> Place<'a> {
         Self { label, ..self }
     }
 
-    /// Starts no sooner than this long after its submission. Until then the task blocks nothing:
-    /// it has no place in its group and opens no tier. Then it arrives like a task that is
+    /// Starts no sooner than this long after its submission. Until then the task
+    /// has no place in its group and opens no tier; only its caller's capacity counts it. Then it arrives like a task that is
     /// submitted at that moment; if the last task of its group came in a higher tier, and the group
     /// has unfinished tasks by then, it goes into that tier.
     ///
@@ -224,7 +224,7 @@ impl Caller {
     ///
     /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
     /// also O(all callers' tasks that are not due, and their futures). It takes the scheduler's lock
-    /// once.
+    /// once, and then once for each task that it drops.
     pub fn cancel_all(&self) {
         self.0.shared.with_state(|state, wakes, now| {
             state.exact(wakes).cancel_all(Some(self.0.key), now);
@@ -334,11 +334,11 @@ impl Group {
         trace::tasks_bumped(&self.id(), level);
     }
 
-    /// Cancels the group's tasks, as [`Caller::cancel_all`] does those of a caller. A task counts as
-    /// submitted later if its submission has not returned.
+    /// Cancels the group's tasks, as [`Caller::cancel_all`] does those of a caller. A task whose
+    /// submission has not returned may count as submitted later.
     ///
-    /// Cost: O(waiting tasks of the group, and all tasks that are not due); if a future awaits, also
-    /// O(all futures). It takes the scheduler's lock once.
+    /// Cost: O(waiting tasks of the group, woken futures of its caller, and all tasks that are not
+    /// due); if a future awaits, also O(all futures). It takes the lock as that does.
     pub fn cancel_all(&self) {
         let Pinned { shared, id, .. } = &*self.0;
         shared.with_state(|state, wakes, now| state.exact(wakes).cancel_group(id.key, now));

@@ -32,7 +32,7 @@ pub enum Reason {
     NoWorker,
     /// It has a delay, and nothing keeps the time: the workers run on a
     /// [pool](super::Builder::pool), there is no [`Ticker`](crate::ticker::Ticker), and
-    /// [`advance`](super::Scheduler::advance) was never called.
+    /// [`advance`](super::Scheduler::advance) was never called without one.
     NoTicker,
     /// Its caller has as many unfinished tasks as its [capacity](super::CallerOptions::capacity)
     /// allows; or the room is promised to waiters, or taken for a moment by a task that is refused

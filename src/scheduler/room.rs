@@ -97,12 +97,15 @@ impl Caller {
         Sending::wait(&self.0.capacity, 1, ((self, place), task), steps)
     }
 
-    /// Whether a wait for room must give up, by the rule of `stall`.
+    /// What `Steps::on_pause` asks; a wait gives up by the rule of `stall`.
     fn waits_for_room(&self, pause: Pause<'_>) -> bool {
         let shared = &self.0.shared;
         match pause {
             // From now on each ending is reported at once.
-            Pause::Waits => shared.read_exact(|_| ()),
+            Pause::Waits => {
+                shared.read_exact(|_| ());
+                return true;
+            }
             Pause::Sleeps(ticket, waker) => {
                 let room = Target::Room(self.0.key, ticket);
                 block(shared, vec![room], waker, || false);

@@ -28,7 +28,7 @@ pub struct Counts {
     pub waiting: u64,
     /// Tasks that are not due.
     pub delayed: u64,
-    /// Futures that have begun, and wait to be woken.
+    /// Futures that have begun, and wait to be woken, or were cancelled and are being dropped.
     pub suspended: u64,
     /// Tasks that run, or that a worker drops unrun.
     pub running: u64,
@@ -95,7 +95,7 @@ pub struct RunningTask {
     pub worker: u32,
     /// It is blocked in a [`wait()`](crate::wait::Wait::wait) for this scheduler.
     pub blocked: bool,
-    /// When it started. If its worker claimed it together with a task that nobody times (without
+    /// When it started; of a future, when this poll did. If its worker claimed it together with a task that nobody times (without
     /// a handle, and without a log), this is the time of that claim.
     pub start: Duration,
 }

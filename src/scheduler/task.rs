@@ -203,8 +203,8 @@ error_says!(OutcomeError {
 /// # Errors
 ///
 /// [`OutcomeError`] as for [`Task::outcome`]. [`Nothing`](OutcomeError::Nothing) if there is no
-/// task. [`Taken`](OutcomeError::Taken) if the outcome of one of them was taken before: remove
-/// that task from the list.
+/// task. [`Taken`](OutcomeError::Taken) if the outcome of one of them was taken before, and none
+/// before it in the list has ended: remove that task from the list.
 pub fn first<R, E>(tasks: &mut [Task<R, E>]) -> Wait<impl Op<Output = Ended<R, E>>> {
     Wait::new(First::of(tasks, |n, outcome| (n, outcome)))
 }

@@ -110,8 +110,10 @@ impl<J: Body> Core<J> {
     /// Cost: O(all tasks that are not due, and the caller's woken futures); if any future awaits,
     /// also O(all futures).
     pub(super) fn find_out_of_line(&self, group: GroupKey) -> Vec<Location> {
-        let lane = self.backlog.lane_of(group).into_iter();
-        let woken = lane.flat_map(|lane| self.caller(self.caller_of(lane)).woken_lane);
+        let lane = self.backlog.lane_of(group);
+        // A handle of the group may outlive the caller.
+        let caller = lane.and_then(|lane| self.callers.get(self.caller_of(lane)));
+        let woken = caller.and_then(|c| c.woken_lane).into_iter();
         let woken = woken.flat_map(|lane| self.in_line(lane));
         let these = woken.chain(self.elsewhere());
         let these = these.filter(|(_, holds, _)| holds.group == Some(group));

@@ -18,8 +18,8 @@ pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
     /// Whether the task was cancelled after it began and before it ended: by
-    /// [`Task::cancel`](super::Task::cancel), or with its caller or scheduler. After the task's
-    /// end the answer does not change.
+    /// [`Task::cancel`](super::Task::cancel), or with its group, caller or scheduler. A cancel of
+    /// these that comes just after the end may count too, as workers report several ends at once.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         // Acquire: pairs with the Release of the cancel.

@@ -223,6 +223,17 @@ fn a_group_cancels_its_tasks_and_no_others() {
     });
 }
 
+#[test]
+fn a_group_that_outlives_its_caller_has_nothing_to_cancel() {
+    finishes(|| {
+        let (scheduler, caller) = one_caller(1);
+        let group = caller.group(1, 100).unwrap();
+        drop(caller);
+        group.cancel_all();
+        end(&scheduler);
+    });
+}
+
 /// The drop of the first cancelled task ends the lower tier: its own tier could open.
 #[test]
 fn cancel_all_lets_none_of_them_start() {
