@@ -13,7 +13,7 @@ use crate::group::{GROUP, LANE};
 use crate::semaphore::{Acquire, AcquireError, Semaphore};
 use crate::shown::shows;
 use crate::sync::Arc;
-use crate::wait::{Op, Ticket, Wait, sealed};
+use crate::wait::{Op, Ticket, Wait, contained, sealed};
 
 use super::bounds::{Bound, Granted};
 use super::capacity::{Capacity, Permits, is_above, number};
@@ -257,7 +257,8 @@ impl<O, M, R> Op for Sending<'_, O, M, R> {
         if polled.is_pending() {
             let came_back = self.capacity.waited_for() | self.report(Pause::Waits);
             if let Some(request) = self.request.as_mut().filter(|_| is_first && came_back) {
-                polled = request.poll(cx);
+                // If the waker cannot be cloned again, the wait stays in line.
+                contained(|| polled = request.poll(cx));
             }
         }
         match ready!(polled) {

@@ -6,6 +6,7 @@ mod actors;
 #[path = "../support/random.rs"]
 mod numbers;
 mod random;
+mod room;
 mod unwind;
 mod waker;
 
