@@ -16,7 +16,8 @@ pub struct Stale;
 
 /// Nothing could go on, so the newest untimed wait gave up.
 ///
-/// Every running task was blocked in an untimed wait of its own scheduler, and none could start.
+/// Every running task was blocked in an untimed wait of its own scheduler, and none could start. In
+/// `Driver::at_once`, where none can start, a `synchronize` gives it for all that has not ended.
 ///
 /// Each scheduler looks at its own tasks only. If tasks of two schedulers wait for each other, they
 /// hang, and none of their waits gives this error. Where that can happen use

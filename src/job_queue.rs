@@ -80,14 +80,13 @@
 //! The only user code that runs under the queue's lock is `Ord` of the key: in
 //! [`push`](JobQueue::push), in [`why`](JobQueue::why), and in claims. It must not call the queue.
 //! If it panics, the panic goes on, that one operation has done nothing, and the queue goes on;
-//! only the turns of tenants may have moved on.
-//! Completing and giving back jobs, and changing limits, leases and keys, compare nothing. A key
-//! that cannot be compared, such as a NaN, makes each claim panic until its job is
-//! [removed](JobQueue::remove): check keys before you push them. Without the lock, keys, jobs and
-//! wakers are dropped, jobs are cloned and wakers are woken; this code may call the queue. A job is
-//! cloned by [`JobQueue::get`], and when it is returned by value while an earlier claim, which is
-//! over, still shows it. A waker that panics stops nobody: all others are woken, and the call that woke
-//! it goes on.
+//! only the turns of tenants may have moved on. Completing and giving back jobs, and changing
+//! limits, leases and keys, compare nothing. A key that cannot be compared, such as a NaN, makes
+//! each claim panic until its job is [removed](JobQueue::remove): check keys before you push them.
+//! Without the lock, keys, jobs and wakers are dropped, jobs are cloned and wakers are woken; this
+//! code may call the queue. A job is cloned by [`JobQueue::get`], and when it is returned by value
+//! while an earlier claim, which is over, still shows it. A waker that panics stops nobody: all
+//! others are woken, and the call that woke it goes on.
 //!
 //! # Memory ordering
 //!

@@ -37,8 +37,9 @@
 //! If all your work is alike, use a channel: it is simpler. The crate stores nothing on disk,
 //! preempts nothing, and works within one process only.
 //!
-//! Each module begins with what it does for you and an example. Every operation that may wait
-//! returns a [`wait::Wait`]: a future, with `wait()` for a thread. Only a `Ticker` and a
+//! Each module begins with what it does for you and an example. An operation that may wait
+//! returns a [`wait::Wait`]: a future, with `wait()` for a thread. The only ones that block are a
+//! scope, the calls of a driver, and the drops that say so. Only a `Ticker` and a
 //! [`scheduler::Scheduler`] without a pool of yours start threads. A scheduler, and a thing whose
 //! time a ticker keeps or has kept, read the clock to date what happens. Everything else reads it
 //! only for a wait with a time-out, and during the microseconds in which a thread spins before it
@@ -82,13 +83,14 @@
 //! feature. Events have no keys and no resources, since these need not be printable: use a
 //! queue group's [tag](queue::Conversation::set_tag) instead.
 //!
-//! A bump, or a limit of 0, that changes nothing sends no event of a queue, unless the turn that
-//! uses the bump up is claimed and has not begun; it sends one of a scheduler. A bump that comes
-//! with a task (`scheduler::Place::bump`), and a group that is made with a limit of 0, send none.
+//! A bump, or a limit of 0, that changes nothing sends no event of a queue, though it may while the
+//! turn that uses the bump up is claimed and has not begun; it sends one of a scheduler. A bump
+//! that comes with a task (`scheduler::Place::bump`), and a group that is made with a limit of 0,
+//! send none.
 //!
 //! A subscriber is called when the operation is done, under no lock of the crate. If it panics,
-//! only that event is lost. It may use the crate; but if it bumps a group on each bump, it never
-//! ends.
+//! only that event is lost. It may use the crate; but if it bumps a group on each bump, to another
+//! level or in a scheduler, it never ends.
 
 #![deny(unsafe_code)]
 // Without all features, code that only a missing feature or the benches use is dead.

@@ -12,7 +12,7 @@ pub const DEFAULT_LEVEL: u8 = 100;
 
 /// How many units may be in flight at once.
 ///
-/// Where a limit is expected, a number will do: `8` is `Limit::AtMost(8)`.
+/// Where a method takes a limit, a number will do: `8` is `Limit::AtMost(8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// At most so many; 0 is a pause. The number is at most [`Limit::MAX`].

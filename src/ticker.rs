@@ -42,9 +42,9 @@ pub use crate::due::Timed;
 ///
 /// When the ticker is dropped, dates stay as they are, but nothing becomes due until another ticker
 /// begins or the time is told by a call of [`advance`](Timed::advance). A [`Scheduler`] on a pool
-/// then accepts no more tasks with a delay. Tasks whose delay is over also start when a task is
-/// submitted or ends. The others are cancelled when it is shut down or dropped: see
-/// [`Place::after`].
+/// then accepts no more tasks with a delay, unless `advance` was called while it had no ticker.
+/// Tasks whose delay is over also start when a task is submitted or ends. The others are cancelled
+/// when it is shut down or dropped: see [`Place::after`].
 ///
 /// [`Scheduler`]: crate::scheduler::Scheduler
 /// [`Place::after`]: crate::scheduler::Place::after
@@ -112,7 +112,7 @@ impl Drop for Ticker {
 /// # }
 /// ```
 ///
-/// Cancel safe. The future is `Send` if the thing and the sleeps are.
+/// Cancel safe. The future is `Send` if the thing, the function and its sleeps are.
 pub fn keep_time<S: Future>(
     timed: impl Timed,
     origin: Instant,

@@ -1,11 +1,12 @@
-//! The one way to wait: every operation that may have to wait returns a lazy [`Wait`].
+//! The one way to wait: an operation that may have to wait returns a lazy [`Wait`].
 //!
 //! A task awaits it, on any runtime. A thread calls [`wait`](Wait::wait) or
 //! [`wait_timeout`](Wait::wait_timeout). To give up, drop it.
 //!
-//! A thread's wait ends with its result, with its time-out, or when what it waits on is closed: no
-//! other thread can drop it. Where it must also end on a signal, as for one reader of many that
-//! leaves, or a session that is killed, wait for one or the other: [`or`](Wait::or).
+//! A thread's wait ends with its result, with its time-out, or when what it waits on is closed and
+//! nothing more can come: no other thread can drop it. Only a wait for a date goes on after a
+//! close. Where it must also end on a signal, as for one reader of many that leaves, or a session
+//! that is killed, wait for one or the other: [`or`](Wait::or).
 //!
 //! ```
 //! use conversant::prelude::*;
@@ -175,7 +176,9 @@ pub(crate) fn look_again<R>(
 /// # Cancel safety
 ///
 /// Dropping the wait cancels it, as does a time-out: it leaves the wait queue, what it was notified
-/// of or granted goes to the next waiter, and nothing is lost.
+/// of or granted goes to the next waiter, and nothing is lost that others could use. What it was to
+/// send, push or submit is dropped with it, unless you take that out before: see
+/// [`into_message`](Self::into_message).
 ///
 /// # Cost
 ///
@@ -188,7 +191,7 @@ pub(crate) fn look_again<R>(
 /// # A wait that owns
 ///
 /// A wait borrows what it waits on. If a future must be `'static`, wrap both in an `async` block:
-/// the block owns them, for every wait of this crate, and gives the handle back at its end:
+/// the block owns them, and gives the handle back at its end:
 ///
 /// ```
 /// use conversant::queue::{Conversation, Queue, SendError};
@@ -205,17 +208,21 @@ pub(crate) fn look_again<R>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// If that future is dropped before its end, the wait is cancelled, and then the handle is dropped.
+/// A result that borrows the handle is made owned first (`into_owned`, `acquire_owned`,
+/// `lock_owned`), or used up in the block. If that future is dropped before its end, the wait is
+/// cancelled, and then the handle is dropped.
 /// To keep the handle, pass a clone into the block, if the handle can be cloned.
 ///
 /// # Polled again
 ///
 /// - After its result, which may be an error, a wait is done: polling it panics. For another result
 ///   make another wait.
-/// - A poll may panic because a clone of the waker, a comparison of the user's, or the drop of a
-///   key that a `Keyed` forgets panics. The wait is then as if that poll had not been: it can be
-///   polled again, and can be dropped. What it was granted by then it still has to give. The only
-///   exception is a push whose key's comparison panicked: it is done; key and job are gone.
+/// - A poll may panic because a clone of the waker panics, or other code of yours that it runs: a
+///   comparison, hash, clone or `parent` of a key or resource, the drop of a key that a `Keyed`
+///   forgets, the other future of [`or`](Self::or). The wait is then as if that poll had not been:
+///   it can be polled again, and can be dropped. What it was granted by then it still has to give.
+///   There are two exceptions. A release or shutdown may have begun; and a push whose key's
+///   comparison panicked is done: key and job are gone.
 /// - After a time-out it is gone: it was passed by value.
 #[must_use = "a wait does nothing unless it is awaited or one of its `wait` methods is called"]
 pub struct Wait<O: Op> {

@@ -38,10 +38,9 @@ impl<K, J> JobQueue<K, J> {
         self.shared().read(|state| state.jobs.limit(scope))
     }
 
-    /// Changes how many jobs in a row are claimed from a tenant in its turn, as long as it has jobs to
-    /// run; 1 by default. A tenant
-    /// that is in a turn, or has jobs to run and waits for one, takes that turn with the old weight.
-    /// The weight is remembered as a limit is.
+    /// Changes how many jobs in a row are claimed from a tenant in its turn, as long as it has jobs
+    /// to run; 1 by default. A tenant that is in a turn, or has jobs to run and waits for one,
+    /// takes that turn with the old weight. The weight is remembered as a limit is.
     ///
     /// # Errors
     ///

@@ -27,9 +27,9 @@ impl<K: Resource, S: BuildHasher> Owner<K, S> {
     /// Skip locked: locks the first of these resources that can be had, and returns its position.
     ///
     /// They are tried one by one. A release of one that was passed already is not seen. One that
-    /// the owner holds already can be had in that mode, and in another if nobody is in its way. One whose ancestor would have to be waited for cannot:
-    /// to skip rows, but wait for their table, [`lock`](Self::lock) the table first, in the mode
-    /// that [the rows need](Mode::parent_needs).
+    /// the owner holds already can be had in that mode, and in another if nobody is in its way. One
+    /// whose ancestor would have to be waited for cannot: to skip rows, but wait for their table,
+    /// [`lock`](Self::lock) the table first, in the mode that [the rows need](Mode::parent_needs).
     ///
     /// # Errors
     ///

@@ -20,9 +20,9 @@ impl<T> Conversation<T> {
     /// as soon as it has all three. The tier is that of the group's last message at that
     /// moment, or the one set with [`in_tier`](Wait::in_tier).
     ///
-    /// Waiting sends are served in the order in which they began to wait for this room: one that still
-    /// waits for its group keeps no place in the queue. An immediate
-    /// [`send`](Self::send) is refused as long as waiters want the room.
+    /// Waiting sends are served in the order in which they began to wait for this room: one that
+    /// still waits for its group keeps no place in the queue. An immediate [`send`](Self::send) is
+    /// refused as long as waiters want the room.
     ///
     /// ```
     /// # use conversant::limit::Limit;
@@ -50,13 +50,14 @@ impl<T> Conversation<T> {
     /// # Handlers
     ///
     /// The room may depend on a thread that has received a turn of this queue, while that turn or a
-    /// delivery of it lives; or that looks at a message. Turns that it claimed together count before they begin. If such a
-    /// thread would have to block in [`wait()`](Wait::wait), the wait returns the message as
-    /// [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery counts for the thread that
-    /// received it, and a detached one for that which detached it. If you move it to another thread, that thread gets no error: it blocks, for ever
-    /// if such threads hold all the room. So may a thread that sends in the destructor of a
-    /// thread-local: by then at most the queue that it received from last is known. A wait with a
-    /// deadline, or of a task, waits in either case.
+    /// delivery of it lives; or that looks at a message. Turns that it claimed together count
+    /// before they begin. If such a thread would have to block in [`wait()`](Wait::wait), the wait
+    /// returns the message as [`OwnQueue`](super::SendReason::OwnQueue). A turn or delivery counts
+    /// for the thread that received it, and a detached one for that which detached it. If you move
+    /// it to another thread, that thread gets no error: it blocks, for ever if such threads hold
+    /// all the room. So may a thread that sends in the destructor of a thread-local: by then at
+    /// most the queue that it received from last is known. A wait with a deadline, or of a task,
+    /// waits in either case.
     ///
     /// # Cancel safety
     ///

@@ -52,8 +52,8 @@ pub(crate) struct Steps<'a, O, M, R> {
     pub(crate) let_go: fn(&mut O),
     /// Gives it back for a reason.
     pub(crate) give_back: fn(M, SendReason) -> R,
-    /// Told how the wait goes. Returns true if permits may have come back by that, or if a wait that
-    /// was woken in vain must give up, since it would wait for itself.
+    /// Told how the wait goes. Returns true if permits may have come back by that, or if a wait
+    /// that was woken in vain must give up, since it would wait for itself.
     pub(crate) on_pause: fn(&O, Pause<'_>) -> bool,
 }
 

@@ -168,7 +168,8 @@ impl Builder {
 
     /// Calls a [`Log`] when each task is queued, started and ended. A log is a closure, a channel
     /// of the crate `crossbeam-channel` (version 0.5), or a type of yours. It is called before a
-    /// task starts, and at its end before anybody else knows. The status counts lost events. A task
+    /// task starts, and at its end before anybody else knows, except a [`Scope`](super::Scope) that
+    /// ends. The status counts lost events. A task
     /// that is refused because no worker could be started is logged as cancelled. The end of a task
     /// that is dropped with the scheduler is not logged: one that never ran, or a future that
     /// nobody can wake.

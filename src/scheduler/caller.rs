@@ -43,8 +43,8 @@ says!(OnFailure {
 pub struct CallerOptions {
     /// How many turns in a row the caller takes while others wait, 1 to 1,000,000. Its woken
     /// futures take as many in addition. If it has nothing to start for a moment, since its cap or
-    /// the limits of its groups are used up, it loses the rest: a caller with one serial group takes
-    /// one turn in a row.
+    /// the limits of its groups are used up, it loses the rest: a caller with one serial group
+    /// takes one turn in a row.
     pub weight: u32,
     /// How many of its tasks may be in flight at once.
     pub cap: Limit,

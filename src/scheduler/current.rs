@@ -67,8 +67,8 @@ fn set_token(token: Option<Token>) {
 }
 
 /// Whether the task that the calling thread runs was cancelled after it began: by
-/// [`Task::cancel`](super::Task::cancel), or with its group, caller or scheduler. A long task should
-/// ask now and then, and end early. False outside of tasks; threads that help a task ask its
+/// [`Task::cancel`](super::Task::cancel), or with its group, caller or scheduler. A long task
+/// should ask now and then, and end early. False outside of tasks; threads that help a task ask its
 /// [token](CancelToken::current).
 ///
 /// The task still ends as its result says. A task that is cancelled before it begins never runs; a

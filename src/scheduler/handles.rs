@@ -80,10 +80,10 @@ impl<'a> Place<'a> {
         Self { label, ..self }
     }
 
-    /// Starts no sooner than this long after its submission. Until then the task
-    /// has no place in its group and opens no tier; only its caller's capacity counts it. Then it arrives like a task that is
-    /// submitted at that moment; if the last task of its group came in a higher tier, and the group
-    /// has unfinished tasks by then, it goes into that tier.
+    /// Starts no sooner than this long after its submission. Until then the task has no place in
+    /// its group and opens no tier; only its caller's capacity counts it. Then it arrives like a
+    /// task that is submitted at that moment; if the last task of its group came in a higher tier,
+    /// and the group has unfinished tasks by then, it goes into that tier.
     ///
     /// [`synchronize`](Caller::synchronize) covers the task from its submission on, and a
     /// release or shutdown that drains waits for it. It can be cancelled at any time.
@@ -222,8 +222,8 @@ impl Caller {
     /// [is cancelled](super::is_cancelled). Tasks that are submitted later run. The handles of
     /// cancelled tasks, and the next [`synchronize`](Self::synchronize), report them.
     ///
-    /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await,
-    /// also O(all callers' tasks that are not due, and their futures). It takes the scheduler's lock
+    /// Cost: O(groups and waiting tasks of the caller); if some of these are not due or await, also
+    /// O(all callers' tasks that are not due, and their futures). It takes the scheduler's lock
     /// once, and then once for each task that it drops.
     pub fn cancel_all(&self) {
         self.0.shared.with_state(|state, wakes, now| {

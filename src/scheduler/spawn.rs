@@ -34,12 +34,13 @@ impl Caller {
     /// A woken future is polled after those of its caller that were woken before. These polls take
     /// turns with other callers by the caller's weight, in addition to the turns in which its tasks
     /// start. While no other caller has work, new tasks and woken futures take turns in runs of at
-    /// most the weight, or as many as a worker [claims](super::Builder::claims) if that is more. A [`Hold`](super::Hold) stops
-    /// polls; a cap or limit of 0 does not.
+    /// most the weight, or as many as a worker [claims](super::Builder::claims) if that is more. A
+    /// [`Hold`](super::Hold) stops polls; a cap or limit of 0 does not.
     ///
-    /// [`Task::cancel`], [`Caller::cancel_all`], [`Group::cancel_all`](super::Group::cancel_all), and a
-    /// release or shutdown with [`How::Cancel`](super::How::Cancel), drop a future that awaits. A future that nobody ever wakes blocks its caller's synchronize, and a
-    /// draining shutdown.
+    /// [`Task::cancel`], [`Caller::cancel_all`], [`Group::cancel_all`](super::Group::cancel_all),
+    /// and a release or shutdown with [`How::Cancel`](super::How::Cancel), drop a future that
+    /// awaits. A future that nobody ever wakes blocks its caller's synchronize, and a draining
+    /// shutdown.
     ///
     /// A future that awaits a task of its own serial group, of its own capped caller, or of another
     /// tier of its own caller, may keep what this task needs. Then it waits for itself, and nothing

@@ -95,8 +95,9 @@ pub struct RunningTask {
     pub worker: u32,
     /// It is blocked in a [`wait()`](crate::wait::Wait::wait) for this scheduler.
     pub blocked: bool,
-    /// When it started; of a future, when this poll did. If its worker claimed it together with a task that nobody times (without
-    /// a handle, and without a log), this is the time of that claim.
+    /// When it started; of a future, when this poll did. If its worker claimed it together with a
+    /// task that nobody times (without a handle, and without a log), this is the time of that
+    /// claim.
     pub start: Duration,
 }
 

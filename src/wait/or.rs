@@ -9,8 +9,8 @@ use super::{Op, Wait, drop_quietly, sealed};
 impl<O: Op> Wait<O> {
     /// Waits for this or for `other`, whichever comes first: `Ok` with the result of this, or `Err`
     /// with that of `other`: a wait, or any other future, pinned if it has to be. If both are
-    /// ready, it is this. The one that comes second is dropped, and loses nothing; a panic of its
-    /// drop ends there.
+    /// ready, it is this. The one that comes second is dropped, and loses nothing that others could
+    /// use; a panic of its drop ends there.
     ///
     /// A wait that ends on a signal, also in a thread, and keeps its place in line until then:
     ///
