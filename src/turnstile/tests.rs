@@ -4,11 +4,12 @@
 use std::cell::Cell;
 use std::ops::Deref;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
-use super::watch::{Look, watch};
+use super::watch::{Look, WATCH, watch_by};
 use super::{Admission, AdmissionOf, Claim, Turnstile, WaitQueue, Word};
 use crate::limit::Bypass;
-use crate::wait::WaiterState;
+use crate::wait::{BACK_OFF, WaiterState};
 use crate::wait::{Guarded, Ticket, WakeBatch};
 
 /// A primitive that never grants anything.
@@ -208,19 +209,33 @@ fn a_watch_ends_by_what_it_sees() {
         // The front was handed its claim.
         &[busy(5), busy(6), busy(0)],
     ];
+    let now = Instant::now();
     for script in scripts {
         let looks = Cell::new(0);
-        watch(|| {
+        let look = || {
             let at = looks.replace(looks.get() + 1);
             *script.get(at).expect("it ends with the script")
-        });
+        };
+        watch_by(look, || now);
         assert_eq!(looks.get(), script.len());
     }
 }
 
+/// Each look takes a tenth of a microsecond.
 #[test]
 fn a_watch_ends_though_nothing_is_ever_free() {
-    watch(|| look(7, false));
+    let lasts = |look: &dyn Fn() -> Option<Look>| {
+        let (begun, looks) = (Instant::now(), Cell::new(0));
+        let passed = || Duration::from_nanos(100) * looks.get();
+        let look = || {
+            looks.set(looks.get() + 1);
+            look()
+        };
+        watch_by(look, || begun + passed());
+        passed() - Duration::from_nanos(100)
+    };
+    assert_eq!(lasts(&|| look(7, false)), BACK_OFF);
     let overtakings = Cell::new(0);
-    watch(|| look(overtakings.replace(overtakings.get() + 1), false));
+    let busy = || look(overtakings.replace(overtakings.get() + 1), false);
+    assert_eq!(lasts(&busy), WATCH);
 }

@@ -9,7 +9,7 @@ use crate::wait::BACK_OFF;
 
 /// The longest time for which a notified thread watches others overtake it.
 /// It covers as many short critical sections as a bound allows.
-const WATCH: Duration = Duration::from_micros(100);
+pub(super) const WATCH: Duration = Duration::from_micros(100);
 
 /// What the word says at one moment about a claim in the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,14 +23,20 @@ pub(crate) struct Look {
 /// Watches the word by `look`, which returns `None` if the front is about to be handed its claim.
 /// Returns then, or if it has been handed that; if what is asked for stays free; if nothing changes
 /// for a moment; or when `WATCH` has passed.
+#[inline]
 pub(super) fn watch(look: impl Fn() -> Option<Look>) {
-    if BACK_OFF.is_zero() {
-        return;
+    if !BACK_OFF.is_zero() {
+        watch_by(look, Instant::now);
     }
+}
+
+/// The same, by this clock.
+#[inline]
+pub(super) fn watch_by(look: impl Fn() -> Option<Look>, clock: impl Fn() -> Instant) {
     let Some(mut seen) = look() else {
         return;
     };
-    let begun = Instant::now();
+    let begun = clock();
     let (mut since, mut free) = (begun, false);
     loop {
         for _ in 0..8 {
@@ -41,7 +47,7 @@ pub(super) fn watch(look: impl Fn() -> Option<Look>) {
             return;
         };
         free = now.is_free;
-        let time = Instant::now();
+        let time = clock();
         if time - begun >= WATCH || (now == seen && time - since >= BACK_OFF) {
             return;
         }
