@@ -61,11 +61,16 @@ impl<J: Body> Core<J> {
     pub(crate) fn cancel_group(&mut self, group: GroupKey, now: Duration) {
         let holds = |core: &Self, tag: Tag| core.holds_of(tag.future, tag.holds);
         self.cancel_running(|core, tag| holds(core, tag).group == Some(group));
+        self.cancel_in_line(group, now);
+        let others = self.find_out_of_line(group);
+        others.iter().for_each(|&at| _ = self.cancel(at, now));
+    }
+
+    /// Cancels the tasks that are in line in a group.
+    fn cancel_in_line(&mut self, group: GroupKey, now: Duration) {
         while let Some(first) = self.backlog.first_in(group) {
             self.cancel(Location::Backlog(Spot::Group(group, first)), now);
         }
-        let others = self.find_out_of_line(group);
-        others.iter().for_each(|&at| _ = self.cancel(at, now));
     }
 
     /// The scheduler itself is gone: forgotten holds end, and calls of `advance` count no more.
@@ -105,9 +110,7 @@ impl<J: Body> Core<J> {
             if later.len() < pins as usize {
                 continue;
             }
-            while let Some(first) = self.backlog.first_in(group) {
-                self.cancel(Location::Backlog(Spot::Group(group, first)), now);
-            }
+            self.cancel_in_line(group, now);
             for timer in later {
                 self.cancel(Location::Later(timer), now);
             }
